@@ -1,0 +1,20 @@
+/* arena.h - many small things that die together (one pass, one request, one file)
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef MUSTER_ARENA_H
+#define MUSTER_ARENA_H
+
+#include "base/str.h"
+
+struct arena_chunk;
+struct arena {
+    struct arena_chunk *chunks; /* newest first */
+    char *next, *end;
+};
+
+void *arena_alloc(struct arena *a, size_t size); /* 16-aligned, not cleared */
+void *arena_zero(struct arena *a, size_t size);  /* cleared */
+struct str arena_str(struct arena *a, struct str s); /* copy, zero-terminated too */
+void arena_reset(struct arena *a); /* frees all but one chunk, which is reused */
+void arena_done(struct arena *a);
+
+#endif

@@ -1,0 +1,33 @@
+/* control.h - the loop that joins a world, the journal and the core: the same for every world
+ * One turn: take a batch, check, stamp and fold each event, border, decide, write the frame,
+ * and only then let the decisions out. The journal here only counts (records, bytes).
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef MUSTER_CONTROL_H
+#define MUSTER_CONTROL_H
+
+#include "control/world.h"
+#include "sched/sched.h"
+
+struct control_options {
+    bool audit;        /* check the invariants after every record */
+    bool count_bytes;  /* encode each record to count the journal's bytes */
+    /* Sees every record after it was folded (reports, tests); may be NULL. */
+    void (*observe)(void *arg, const struct record *r);
+    void *observe_arg;
+    /* Called about every 65,536 records with totals (progress bars); may be NULL. Nonzero
+     * return stops the run. */
+    int (*progress)(void *arg, int64_t at, uint64_t records);
+    void *progress_arg;
+};
+
+struct control_totals {
+    uint64_t events, decisions, borders, bytes, refused; /* refused: events that made no sense */
+};
+
+/* Runs until the world is over. 0 or -errno with err (an audit failure is -EPROTO). The
+ * policy text is folded first as policy_set. */
+int control_run(struct sched *s, struct world *w, struct str policy_text,
+                const struct control_options *opt, struct control_totals *ret,
+                struct err *err);
+
+#endif

@@ -1,0 +1,23 @@
+/* world.h - what a world is to the loop: it brings events and carries decisions out
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef MUSTER_WORLD_H
+#define MUSTER_WORLD_H
+
+#include "event/records.h"
+
+struct world {
+    const char *name;
+    uint32_t caps; /* enum capability bits */
+    /* Put the facts of one instant into batch (at most `most`), each with its `at`, in the
+     * order ends, nodes, arrivals, the rest, each by name. due: when the core wants
+     * EV_TIME; a world whose clock reaches it first adds that event. `each`: the policy's
+     * "border: each", one arrival a batch. Returns 1, 0 when the world is over, or -errno. */
+    int (*wait)(struct world *w, int64_t due, uint32_t most, bool each, struct records *batch,
+                struct err *err);
+    /* Carry decisions out; called only when they are durable. `would` ones are not sent. */
+    int (*act)(struct world *w, const struct records *decisions, struct err *err);
+};
+
+#define BATCH_MAX 4096u
+
+#endif
