@@ -1,0 +1,318 @@
+/* state.h - the core's state: jobs, gangs, slots, claims, queues (private to sched)
+ *
+ * Entities are made by fold in record order and live in slabs with stable indexes; a freed
+ * index is reused. Nothing outside fold changes them. What decide works with on the side
+ * (boards, trails, plans) is scratch and may vanish at any record.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef MUSTER_STATE_H
+#define MUSTER_STATE_H
+
+#include "base/heap.h"
+#include "base/vec.h"
+#include "cluster/cluster.h"
+#include "sched/phase.h"
+#include "sched/policy.h"
+#include "sched/sched.h"
+
+#define NONE UINT32_MAX
+
+/* A request shape, kept once. */
+struct shape_entry {
+    struct shape shape;
+    uint64_t hash;
+    uint32_t refs;
+    uint32_t ready_types;  /* cluster->ntypes for which typemask was made */
+    uint64_t typemask;     /* acceptable dense types; all ones: any */
+    bool plain;            /* whole GPUs or none, no constraints, no tags: counts suffice */
+    bool tagged;           /* has tags or constraints: goes into the tally */
+};
+
+/* A tree of groups, kept once for all jobs that ask for the same. */
+struct tree_root {         /* a gang's root: a whole group, or a leaf under none */
+    uint16_t group;
+    uint32_t copies;       /* gangs of this root in the job */
+    uint32_t slots;        /* of one gang, at most */
+    uint32_t want, min;    /* of one gang */
+    uint32_t leaf0, nleaves; /* range in tree.leaves */
+    uint64_t min_milli;    /* GPUs of one gang at its minimum */
+};
+
+struct tree_leaf {
+    uint16_t group;
+    uint32_t shape;        /* index of the shape entry */
+    uint32_t copies;       /* how often the leaf stands in one gang (inner copies below) */
+    uint32_t per_copy, per_min, step; /* slots of one copy: max, min, step */
+    uint32_t want;         /* slots of one copy wanted */
+    uint32_t slot0;        /* first slot in the gang */
+    uint32_t nslots;       /* copies x per_copy */
+};
+
+struct tree {
+    uint64_t hash;
+    uint32_t refs;
+    uint32_t ngroups, nroots, nleaves;
+    struct group_spec *groups;
+    struct tree_root *roots;
+    struct tree_leaf *leaves;
+};
+
+enum slot_flag { SLOT_OFFERED = 1, SLOT_GATED = 2, SLOT_DONE = 4, SLOT_BARE = 8, SLOT_STARTED = 16, SLOT_READY = 32, SLOT_SEEN = 64 };
+
+struct slot {
+    uint32_t claim;        /* NONE: empty */
+    uint32_t flags;
+    uint32_t shape;        /* the task's own shape; NONE: the leaf's */
+    uint64_t last_launch;  /* highest launch that ever ended here */
+    char *task;            /* the world's name; NULL: we make tasks */
+    uint32_t task_len;
+};
+
+struct claim {
+    struct use use;
+    uint32_t gang, slot;   /* NONE: nobody's (an orphan stray, or a foreign pod) */
+    uint8_t phase;         /* enum claim_phase */
+    bool foreign;
+    bool taken;            /* its room is taken in the cluster */
+    bool asked;            /* a stop was sent */
+    bool ours;             /* ending by our stop */
+    bool seen;             /* named since sync_begin */
+    bool live;
+    uint32_t shape;        /* NONE: unknown (room by devices alone) */
+    uint32_t next, prev;   /* on its node; free list through next */
+    uint32_t stray_next;   /* list of strays */
+    uint64_t launch, stop;
+    int64_t since;         /* running since; else phase since */
+    char *name;            /* orphans and foreigners: their key; strays of slots too */
+    uint32_t name_len;
+    char *where;           /* name of a node that is not known */
+    uint32_t where_len;
+};
+
+enum gang_phase {
+    GANG_PENDING = 0, /* holds no room */
+    GANG_LAUNCHING,   /* issued, until whole or launch_by */
+    GANG_RUNNING,     /* was whole */
+    GANG_BROKEN,      /* a member is missing: being repaired, until grace_at */
+    GANG_STOPPING,    /* members end; then pending again, or over */
+    GANG_OVER
+};
+
+struct gang {
+    uint32_t job, root, copy;
+    uint32_t nslots;
+    struct slot *slots;
+    struct slot one;       /* slots of a gang of one */
+    uint8_t phase;         /* enum gang_phase */
+    bool live, attention, said, failed, requeue;
+    bool holes;            /* some slot lacks what it should have */
+    uint32_t issued, running, ending, planned, done;
+    uint32_t offered;      /* slots that have a task (guest worlds) */
+    uint32_t target;       /* slots it was launched with */
+    uint64_t launch;
+    uint32_t stage;
+    int64_t launch_by;     /* LAUNCHING: until; BROKEN: grace until */
+    int64_t not_before;
+    uint32_t tries;
+    struct why why;        /* its last say */
+    uint64_t tried_epoch;  /* free_epoch at its last say */
+    uint32_t lane, heap_pos;
+    uint32_t attention_next;
+    uint32_t timer;        /* serial of the valid timer */
+};
+
+struct job {
+    char *name;
+    uint32_t name_len;
+    char *request;
+    uint32_t request_len;
+    uint32_t tree;
+    word_t queue, user;
+    uint8_t kind, qos, success, on_loss, checkpoint, preemptible, oracle;
+    bool live, held, cancelled, ask, seen, over;
+    int32_t priority;
+    uint32_t tries, max_unavailable;
+    uint32_t ngangs, gangs_left;
+    uint32_t gang0;        /* index in s->gang_lists */
+    uint32_t *gangs;
+    uint32_t one_gang;
+    int64_t submitted_at, time_limit_us, expected_us, backoff_us;
+    int64_t ckpt_interval_us, ckpt_save_us, ckpt_restore_us, protect_us;
+    int64_t value_milli_h, deadline_at, freeze_us;
+    uint64_t ckpt_bytes, ckpt_step;
+    int64_t saved_at;      /* last checkpoint; INT64_MIN: none */
+    uint32_t budget;       /* may still be disrupted; UINT32_MAX: not said */
+};
+
+/* Pending gangs that share a fate: one class (queue, tree, root), or a whole queue when its
+ * head blocks it. A binary heap by the policy's order. */
+struct lane {
+    word_t queue;
+    uint32_t tree, root;   /* NONE when the queue is the lane */
+    uint32_t *heap;
+    uint32_t n, room;
+    uint32_t blocked;      /* gang whose refusal blocks the lane; NONE: not blocked */
+    bool dry;              /* class lane: refused; whoever comes gets the same answer */
+    struct why why;
+    uint32_t active_pos;   /* in s->active; NONE: not there */
+    uint32_t domain;       /* search domain of its shapes (scratch) */
+};
+
+struct node_account {      /* GPU milli on one node by what holds it */
+    int64_t useful, starting, saving, held;
+    int64_t put[LEDGER_CAUSES]; /* what it adds to the sums now */
+};
+
+struct scratch;
+
+struct sched {
+    struct words words;
+    struct cluster *cluster;
+    struct policy policy;
+    struct buf policy_text;
+
+    uint64_t seq;
+    int64_t at;
+    bool started, synced, syncing, leading, node_syncing;
+    uint32_t term, caps;
+    uint64_t epoch;
+    uint64_t launch_n, stop_n;
+    uint32_t plan_n;
+
+    VEC(struct shape_entry) shapes;
+    struct u64map shape_ids;
+    VEC(struct tree) trees;
+    struct u64map tree_ids;
+    VEC(struct job) jobs;
+    VEC(uint32_t) jobs_free;
+    struct strmap job_ids;
+    VEC(struct gang) gangs;
+    VEC(uint32_t) gangs_free;
+    VEC(struct claim) claims;
+    VEC(uint32_t) claims_free;
+    struct strmap tasks;     /* the world's task name -> claim of a stray, foreign or orphan */
+    struct strmap slot_tasks; /* the world's task name -> gang (then its slots are searched) */
+    VEC(uint32_t) node_claims; /* by node: first claim */
+    uint32_t strays;           /* list of strays that want a stop */
+    uint32_t adrift;           /* claims on unknown nodes */
+    VEC(struct lane) lanes;
+    struct u64map lane_ids;
+    VEC(uint32_t) active;      /* heap of lanes to try, by their heads */
+    VEC(uint32_t) unsaid;      /* gangs that came since the last pass and lack a reason */
+    uint32_t attention;        /* list of gangs to look at */
+    struct heap timers;        /* (at, gang, serial) */
+    uint32_t timer_serial;
+    uint64_t free_epoch;       /* raised when room is freed */
+    VEC(uint32_t) asks;        /* jobs to be asked for a checkpoint */
+
+    /* constraint tally: (kind, tag, key, value) -> count of tasks */
+    struct u64map tally;
+    struct u64map part_nodes;  /* (key, value) -> nodes */
+
+    /* the ledger */
+    VEC(struct node_account) accounts;
+    int64_t now_put[LEDGER_CAUSES];
+    int64_t capacity_milli;
+    struct ledger ledger;
+    int64_t ledger_at;
+    uint32_t pending_gpu_gangs;
+    int64_t pending_milli, used_milli;
+    uint32_t n_pending, n_running, n_jobs, n_claims;
+
+    struct sched_counts counts;
+    struct scratch *scratch;
+};
+
+/* entity.c */
+uint32_t shape_intern(struct sched *s, const struct shape *shape);
+void shape_unref(struct sched *s, uint32_t id);
+uint64_t shape_typemask(struct sched *s, uint32_t id); /* for the types known now */
+uint32_t tree_intern(struct sched *s, const struct job_spec *spec);
+void tree_unref(struct sched *s, uint32_t id);
+uint32_t job_create(struct sched *s, const struct job_spec *spec);
+void job_destroy(struct sched *s, uint32_t job);
+uint32_t job_find(const struct sched *s, struct str name);
+uint32_t gang_create(struct sched *s, uint32_t job, uint32_t root, uint32_t copy);
+void gang_destroy(struct sched *s, uint32_t gang);
+uint32_t gang_find(const struct sched *s, const struct gang_ref *ref);
+uint32_t slot_find(const struct sched *s, uint32_t gang, struct slot_ref ref);
+struct gang_ref gang_ref_of(const struct sched *s, uint32_t gang);
+struct slot_ref slot_ref_of(const struct sched *s, uint32_t gang, uint32_t slot);
+uint32_t slot_shape(const struct sched *s, uint32_t gang, uint32_t slot);
+uint32_t slot_leaf(const struct sched *s, uint32_t gang, uint32_t slot); /* tree leaf index */
+void slot_set_task(struct sched *s, uint32_t gang, uint32_t slot, struct str task);
+static inline struct str job_name(const struct job *j)
+{
+    return (struct str){j->name, j->name_len};
+}
+static inline struct tree *gang_tree(const struct sched *s, const struct gang *g)
+{
+    return &s->trees.at[s->jobs.at[g->job].tree];
+}
+static inline const struct tree_root *gang_root(const struct sched *s, const struct gang *g)
+{
+    return &gang_tree(s, g)->roots[g->root];
+}
+
+/* claim.c */
+uint32_t claim_create(struct sched *s, uint32_t gang, uint32_t slot, uint8_t phase);
+/* Sets use (and takes its room, when the phase holds room); u->node may be NODE_NONE. */
+void claim_place(struct sched *s, uint32_t claim, const struct use *u, struct str where);
+void claim_phase(struct sched *s, uint32_t claim, uint8_t phase);
+void claim_free(struct sched *s, uint32_t claim);
+void claim_make_stray(struct sched *s, uint32_t claim, struct str key);
+void claims_leave_node(struct sched *s, uint32_t node); /* its claims are adrift */
+void claims_join_node(struct sched *s, uint32_t node);  /* those adrift that named it */
+bool use_of_shape(struct sched *s, uint32_t shape, uint32_t node, uint64_t devs,
+                  uint16_t slices, struct use *ret);
+
+/* pending.c */
+void gang_pend(struct sched *s, uint32_t gang);    /* into its lane */
+void gang_unpend(struct sched *s, uint32_t gang);
+bool gang_before(const struct sched *s, uint32_t a, uint32_t b);
+void lane_touch(struct sched *s, uint32_t lane);   /* (re)place it in the active heap */
+void lane_block(struct sched *s, uint32_t lane, uint32_t gang, const struct why *why);
+void lanes_wake(struct sched *s, uint32_t node);   /* room was freed there; NONE: anywhere */
+void lanes_rebuild(struct sched *s);               /* the policy changed */
+bool lane_is_blocked(const struct sched *s, const struct lane *l);
+
+/* account.c */
+void account_advance(struct sched *s, int64_t at);
+void account_node(struct sched *s, uint32_t node);     /* its shares changed */
+void account_claim(struct sched *s, const struct claim *c, int sign); /* by its phase */
+void account_lost(struct sched *s, const struct claim *c); /* useful becomes recomputed */
+void account_idle(struct sched *s);                    /* demand or sync changed */
+
+/* gang.c: what a gang's counts mean; all called by fold */
+void gang_attend(struct sched *s, uint32_t gang);
+void gang_settle(struct sched *s, uint32_t gang);      /* after any change of its claims */
+void gang_timer(struct sched *s, uint32_t gang, int64_t at);
+uint32_t gang_alive(const struct gang *g);
+bool gang_may_try(const struct sched *s, uint32_t gang, struct why *why);
+
+/* fold-*.c */
+void fold_job(struct sched *s, const struct record *r);
+void fold_node(struct sched *s, const struct record *r);
+void fold_task(struct sched *s, const struct record *r);
+void fold_sync(struct sched *s, const struct record *r);
+void fold_decision(struct sched *s, const struct record *r);
+/* Where an event's task stands: fills gang, slot, claim (NONE each when unknown) and
+ * returns the phase its row of the table is looked up in. */
+enum claim_phase task_locate(const struct sched *s, const struct task_ref *ref,
+                             uint32_t *gang, uint32_t *slot, uint32_t *claim);
+
+/* eligible.c */
+bool node_eligible(const struct sched *s, const struct shape *shape, uint32_t node);
+void tally_claim(struct sched *s, uint32_t shape, uint32_t node, int sign);
+void tally_node(struct sched *s, uint32_t node, int sign);
+
+/* scratch.c */
+struct scratch *scratch_create(void);
+void scratch_destroy(struct scratch *sc);
+void scratch_forget(struct sched *s);
+
+static inline void noop(struct sched *s)
+{
+    s->counts.noops++;
+}
+
+#endif
