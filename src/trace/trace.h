@@ -1,6 +1,6 @@
 /* trace.h - rows of somebody's history, whatever the format, as one stream of trace jobs
  * Streaming: memory does not grow with the file, but for formats whose rows are not in time
- * order (trace_sort). Errors name file, line, column. SPDX-License-Identifier: Apache-2.0 */
+ * order (sacct). Errors name file, line, column. SPDX-License-Identifier: Apache-2.0 */
 #ifndef MUSTER_TRACE_H
 #define MUSTER_TRACE_H
 
@@ -17,56 +17,92 @@ enum trace_state {
 
 enum { TRACE_TYPES_MAX = 6, TRACE_PARTS_MAX = 4 };
 
-/* One job. Strings point into the reader until the next row. Times are microseconds, in the
- * trace's own epoch. */
+/* A component of a job whose tasks differ (Slurm's heterogeneous jobs). */
+struct trace_part {
+    uint32_t nodes, gpus, gpu_milli;
+    uint32_t ntypes;
+    int64_t cpu_milli, mem_bytes; /* of each task */
+    const struct str *types;
+};
+
+/* One job. name, node_list and parts point into the reader until the next row; the other
+ * strings live as long as the trace. Times are microseconds, in the trace's own epoch.
+ * A job with state PENDING or CANCELLED that has no start_us never ran: its owner withdrew
+ * it at end_us (TRACE_NEVER: it still waited when the trace ends). RUNNING: run_us is what
+ * had run when the trace ended. */
 struct trace_job {
     uint64_t row;          /* 0-based data row of the file */
-    struct str name, user, queue;
+    struct str name;       /* never empty: without a column, the row in 8 digits */
+    struct str user, queue;
     int64_t submit_us, start_us, end_us; /* TRACE_NEVER: not known / never */
-    int64_t run_us;        /* 0 .. ; TRACE_NEVER: not known (never ends) */
+    int64_t eligible_us;   /* from here on only room was missing; TRACE_NEVER: not known */
+    int64_t run_us;        /* 0 .. ; TRACE_NEVER: not known (never ends); last attempt's */
+    int64_t lost_us;       /* run time of earlier attempts */
     int64_t limit_us;      /* 0: none */
     int32_t priority;
     int32_t state;         /* enum trace_state */
     uint32_t nodes;        /* tasks the trace fixes; 0: split by gpus_per_node */
-    uint32_t gpus;         /* whole devices in all, or 1 with gpu_milli < 1000 */
-    uint32_t gpu_milli;    /* of each device; 1000 = whole */
+    uint32_t gpus;         /* whole devices in all; shares: one device a task */
+    uint32_t gpu_milli;    /* of each device; 1000 = whole; 0: no GPU */
+    uint32_t restarts;     /* attempts before the last one */
     int64_t gpu_mem_bytes; /* of each device; 0: not said */
     int64_t cpu_milli;     /* of each task */
     int64_t mem_bytes;     /* of each task */
-    uint32_t ntypes;
-    struct str types[TRACE_TYPES_MAX]; /* acceptable GPU types */
-    struct str need_level;  /* required topology level; empty: none */
-    struct str need_tag;    /* tag every node must carry ("vc=6214e9"); empty: none */
-    struct str node_list;   /* where it really ran, as written; empty: not known */
+    uint32_t ntypes;       /* at most TRACE_TYPES_MAX */
+    uint32_t nparts;       /* 0: all tasks are alike; else at most TRACE_PARTS_MAX, and nodes,
+                              gpus are sums, cpu_milli and mem_bytes the largest */
+    const struct str *types; /* acceptable GPU types */
+    const struct trace_part *parts;
+    struct str need_level; /* required topology level; empty: none */
+    struct str need_tag;   /* tag every node must carry ("vc=6214e9"); empty: none */
+    struct str node_list;  /* where it really ran, as written; empty: not known */
 };
 
-struct trace_format;  /* a mapping file, read */
+/* Tasks that the job is made of: nodes, or as many as gpus_per_node needs (0: one task). */
+static inline uint32_t trace_job_tasks(const struct trace_job *j, uint32_t gpus_per_node)
+{
+    if (j->nodes)
+        return j->nodes;
+    if (!gpus_per_node || j->gpus <= gpus_per_node)
+        return 1;
+    return (j->gpus - 1) / gpus_per_node + 1;
+}
+
 struct trace;
 
-/* A mapping by its name (the shipped ones, found beside the program) or path; formats "swf",
- * "sacct" and "jsonl" are built in. NULL or "" = by the file's name and first bytes. */
+/* A mapping file by its path ("./x.yaml") or its name, looked for as NAME.yaml in
+ * $MUSTER_FORMATS, $MUSTER_DATADIR/formats, ./formats, formats beside the program, the
+ * installed place and the source tree; "swf", "sacct" and "jsonl" are built in.
+ * NULL or "" = by the file's name and first line (not for standard input, "-"). */
 int trace_open(struct trace **ret, const char *path, const char *format, struct err *err);
 /* The same over memory: fuzzers and tests. */
 int trace_open_mem(struct trace **ret, const void *data, size_t len, const char *name,
                    const char *format, struct err *err);
 /* 1: a row (filters applied); 0: end; -errno with err. */
 int trace_next(struct trace *t, struct trace_job *ret, struct err *err);
-/* What the mapping says beside the rows. */
-uint32_t trace_gpus_per_node(const struct trace *t);
+/* What the mapping says beside the rows. trace_remark: the file's own comment line
+ * ("# nodes=1250 queues ..."), known after the first trace_next; "": none. */
+struct str trace_remark(const struct trace *t);
+uint32_t trace_gpus_per_node(const struct trace *t); /* 0: not said */
 const char *trace_format_name(const struct trace *t);
 uint64_t trace_rows(const struct trace *t);    /* read so far */
 uint64_t trace_skipped(const struct trace *t); /* dropped by filters so far */
 void trace_close(struct trace *t);
 
-/* All rows of a trace in time order (stable: equal submits keep the file's order), or in an
- * explicit order. Strings are interned; the whole takes ~ 150 bytes a row. */
+/* All rows of a trace in time order (stable: equal submits keep the file's order).
+ * Repeated strings are stored once; the whole takes ~ 260 bytes a row. */
 struct trace_list {
-    struct arena text;
+    struct arena text; /* every string of the jobs */
     struct trace_job *jobs;
     uint32_t n;
     uint32_t gpus_per_node;
+    uint64_t skipped;  /* rows that filters dropped */
+    char format[32];   /* the mapping's or built-in format's name */
+    struct str remark; /* as trace_remark */
 };
 int trace_load(struct trace_list *ret, const char *path, const char *format, struct err *err);
+int trace_load_mem(struct trace_list *ret, const void *data, size_t len, const char *name,
+                   const char *format, struct err *err);
 void trace_list_done(struct trace_list *l);
 
 /* Arrival orders of the FGD experiment: file of lines "seed N pods i j ..." and
