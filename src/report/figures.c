@@ -1,0 +1,163 @@
+/* figures.c - durations, shares, exact sums and bars for the printers
+ * Durations keep three or four digits, so that two policies a few percent apart still look
+ * different. SPDX-License-Identifier: Apache-2.0 */
+#include "report/figures.h"
+
+#include <stdio.h>
+
+#include "base/units.h"
+
+static char *secs_text(double s, const char *const units[4], figure out)
+{
+    double v = s < 0 ? -s : s;
+    const char *unit = units[0];
+
+    if (v >= 48 * 3600.0) {
+        v /= 86400.0;
+        unit = units[3];
+    } else if (v >= 2 * 3600.0) {
+        v /= 3600.0;
+        unit = units[2];
+    } else if (v >= 120.0) {
+        v /= 60.0;
+        unit = units[1];
+    }
+    snprintf(out, sizeof(figure), "%s%.*f%s", s < 0 ? "-" : "",
+             v == 0 || v >= 100 ? 0 : v >= 10 ? 1 : 2, v, unit);
+    return out;
+}
+
+char *secs_short(double s, figure out)
+{
+    return secs_text(s, (const char *const[4]){"s", "m", "h", "d"}, out);
+}
+
+char *secs_long(double s, figure out)
+{
+    return secs_text(s, (const char *const[4]){" s", " min", " h", " d"}, out);
+}
+
+char *percent_text(double fraction, int digits, figure out)
+{
+    if (fraction < 0)
+        snprintf(out, sizeof(figure), "–");
+    else
+        snprintf(out, sizeof(figure), "%.*f", digits, fraction * 100);
+    return out;
+}
+
+char *i128_text(__int128 v, figure out)
+{
+    char digits[48];
+    uint32_t n = 0, k = 0;
+    unsigned __int128 u = v < 0 ? -(unsigned __int128)v : (unsigned __int128)v;
+
+    do
+        digits[n++] = (char)('0' + (int)(u % 10));
+    while (u /= 10);
+    if (v < 0)
+        out[k++] = '-';
+    while (n)
+        out[k++] = digits[--n];
+    out[k] = 0;
+    return out;
+}
+
+static void separate(const char *digits, char *out)
+{
+    size_t n = strlen(digits), i, k = 0;
+
+    for (i = 0; i < n; i++) {
+        out[k++] = digits[i];
+        if ((n - 1 - i) % 3 == 0 && i + 1 < n && digits[i] != '-')
+            out[k++] = ',';
+    }
+    out[k] = 0;
+}
+
+char *exact_secs(__int128 us, figure out)
+{
+    figure digits;
+    char grouped[64], rest[16] = "";
+    int64_t left = (int64_t)(us % US_PER_S);
+    size_t n;
+
+    separate(i128_text(us / US_PER_S, digits), grouped);
+    if (left) {
+        snprintf(rest, sizeof rest, ".%06lld", (long long)(left < 0 ? -left : left));
+        for (n = strlen(rest); rest[n - 1] == '0'; n--)
+            rest[n - 1] = 0;
+    }
+    snprintf(out, sizeof(figure), "%s%.40s%.8s s", left < 0 && us > -US_PER_S ? "-" : "",
+             grouped, rest);
+    return out;
+}
+
+char *hours_text(double hours, figure out)
+{
+    char whole[24];
+    uint64_t tenths = (uint64_t)(hours * 10 + 0.5);
+
+    if (hours >= 1e6) {
+        count_text((uint64_t)(hours + 0.5), whole);
+        snprintf(out, sizeof(figure), "%s", whole);
+    } else {
+        count_text(tenths / 10, whole);
+        snprintf(out, sizeof(figure), "%s.%u", whole, (unsigned)(tenths % 10));
+    }
+    return out;
+}
+
+static bool starts_character(char c)
+{
+    return ((unsigned char)c & 0xC0) != 0x80;
+}
+
+uint32_t plain_length(struct str s)
+{
+    uint32_t n = 0;
+    size_t i;
+
+    for (i = 0; i < s.len; i++)
+        n += starts_character(s.ptr[i]);
+    return n;
+}
+
+void plain_cell(struct buf *b, struct str s, uint32_t most)
+{
+    uint32_t length = plain_length(s), n = 0;
+    uint32_t keep = length > most ? most - 1 : length;
+    size_t i;
+
+    for (i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.ptr[i];
+
+        n += starts_character(s.ptr[i]);
+        if (n > keep)
+            break;
+        buf_char(b, c < 0x20 || c == 0x7f ? '?' : s.ptr[i]);
+    }
+    if (length > most)
+        buf_z(b, "…");
+    else
+        buf_pad(b, ' ', most - length);
+}
+
+void bar_cells(struct buf *b, double fraction, uint32_t width)
+{
+    static const char *const eighths[8] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    uint32_t n, full, used;
+
+    fraction = fraction > 1 ? 1 : fraction > 0 ? fraction : 0;
+    n = (uint32_t)(fraction * 8 * width + 0.5);
+    if (n == 0 && fraction > 0)
+        n = 1; /* little is not nothing */
+    full = n / 8;
+    for (used = 0; used < full; used++)
+        buf_z(b, "█");
+    if (n % 8) {
+        buf_z(b, eighths[n % 8]);
+        used++;
+    }
+    buf_pad(b, ' ', width - used);
+}

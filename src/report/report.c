@@ -1,0 +1,123 @@
+/* report.c - takes in what a run says about itself
+ *
+ * Feeding is O(1) amortised for each call and keeps 24 bytes a job, a bounded series and
+ * integer sums; nothing is worked out before somebody prints (summary.c).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "report/report.h"
+
+#include <assert.h>
+
+#include "report/columns.h"
+#include "report/summary.h"
+
+struct report *report_create(const struct report_about *about)
+{
+    struct report *r = mem_zero(sizeof *r);
+
+    r->about = *about;
+    r->about.policy = arena_str(&r->text, about->policy);
+    r->about.cluster = arena_str(&r->text, about->cluster);
+    r->about.trace = arena_str(&r->text, about->trace);
+    r->about.note = arena_str(&r->text, about->note);
+    r->arrival_stride = 1;
+    return r;
+}
+
+void report_destroy(struct report *r)
+{
+    if (!r)
+        return;
+    columns_destroy(r->columns);
+    series_done(&r->series);
+    strmap_done(&r->queue_ids);
+    vec_done(&r->queues);
+    vec_done(&r->jobs);
+    arena_done(&r->text);
+    free(r);
+}
+
+static uint32_t report_queue(struct report *r, struct str name)
+{
+    uint32_t id = strmap_get(&r->queue_ids, name);
+
+    if (id != MAP_NONE)
+        return id;
+    id = r->queues.n;
+    vec_push(&r->queues, arena_str(&r->text, name));
+    strmap_put(&r->queue_ids, r->queues.at[id], id);
+    return id;
+}
+
+void report_job(struct report *r, const struct report_job *j)
+{
+    bool started = j->first_start_us != INT64_MIN;
+    bool ended = started && j->end_us != INT64_MIN; /* cancelled in the queue: no span */
+
+    vec_push(&r->jobs, (struct kept_job){
+                           .wait_us = started ? j->first_start_us - j->submit_us : JOB_NEVER,
+                           .span_us = ended ? j->end_us - j->submit_us : JOB_NEVER,
+                           .queue = report_queue(r, j->queue),
+                           .size = (uint8_t)size_class_of(j->gpu_milli),
+                       });
+    r->tasks += j->tasks;
+    r->restarts += j->restarts;
+    r->cross_domain += j->cross_domain;
+    r->failed += j->failed != 0;
+    if (j->lost_us > 0)
+        r->lost += (u128)j->lost_us * j->gpu_milli;
+    if (j->recorded_start_us != INT64_MIN) {
+        r->recorded_wait_us += j->recorded_start_us - j->submit_us;
+        r->recorded_jobs++;
+    }
+}
+
+void report_level(struct report *r, const struct report_level *l)
+{
+    series_add(&r->series, l);
+}
+
+void report_ledger(struct report *r, const struct ledger *l)
+{
+    r->ledger = *l;
+    r->has_ledger = true;
+}
+
+void report_totals(struct report *r, const struct report_totals *t)
+{
+    r->totals = *t;
+    r->has_totals = true;
+}
+
+void report_error(struct report *r, const struct report_error *e)
+{
+    r->error = *e;
+    r->error.remark = arena_str(&r->text, e->remark);
+    r->has_error = true;
+}
+
+/* Every stride-th arrival is kept for the plot; the list is thinned when it is full. */
+static void arrival_keep(struct report *r, const struct arrival *a)
+{
+    uint32_t i;
+
+    if (r->arrivals_seen % r->arrival_stride == 0) {
+        if (r->narrivals == ARRIVALS_MAX) {
+            for (i = 0; i < ARRIVALS_MAX / 2; i++)
+                r->arrivals[i] = r->arrivals[2 * i];
+            r->narrivals = ARRIVALS_MAX / 2;
+            r->arrival_stride *= 2;
+        }
+        if (r->arrivals_seen % r->arrival_stride == 0)
+            r->arrivals[r->narrivals++] = *a;
+    }
+    r->arrivals_seen++;
+    r->arrival_last = *a;
+}
+
+void report_arrival(struct report *r, uint64_t arrived_milli, uint64_t used_milli,
+                    double frag_milli)
+{
+    struct arrival a = {arrived_milli, used_milli, frag_milli};
+
+    arrival_keep(r, &a);
+}

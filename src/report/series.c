@@ -1,0 +1,120 @@
+/* series.c - time-weighted levels in bins that double their width when they run out
+ *
+ * Bin i covers [start + i x width, start + (i + 1) x width). The width begins at 1 us and is
+ * always a power of two, so merging pairs keeps every border of the wider bins. All but
+ * fragmentation is integer, so the sum over the bins equals `total` to the unit.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "report/series.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+
+double u128_ratio(u128 a, u128 b)
+{
+    return b ? (double)a / (double)b : 0;
+}
+
+void series_sum_add(struct series_sum *to, const struct series_sum *from)
+{
+    to->used += from->used;
+    to->pending += from->pending;
+    to->capacity += from->capacity;
+    to->waiting += from->waiting;
+    to->running += from->running;
+    to->frag_capacity += from->frag_capacity;
+    to->frag += from->frag;
+    to->len_us += from->len_us;
+}
+
+static void sum_add_level(struct series_sum *to, const struct report_level *l, int64_t len)
+{
+    u128 t = (u128)len;
+
+    to->used += t * l->used_milli;
+    to->pending += t * l->pending_milli;
+    to->capacity += t * l->capacity_milli;
+    to->waiting += t * l->waiting_jobs;
+    to->running += t * l->running_jobs;
+    to->len_us += len;
+    if (l->frag_milli >= 0) {
+        to->frag += l->frag_milli * (double)len;
+        to->frag_capacity += t * l->capacity_milli;
+    }
+}
+
+static void series_halve(struct series *s)
+{
+    uint32_t i;
+
+    for (i = 0; i < s->n; i++) {
+        if (i % 2 == 0)
+            s->bins[i / 2] = s->bins[i];
+        else
+            series_sum_add(&s->bins[i / 2], &s->bins[i]);
+    }
+    s->n = (s->n + 1) / 2;
+    memset(s->bins + s->n, 0, (SERIES_BINS - s->n) * sizeof *s->bins);
+    s->width_us *= 2;
+}
+
+/* The last level held until `end`: spread its time over the bins. */
+static void series_close_level(struct series *s, int64_t end)
+{
+    int64_t from = s->last.at - s->start_us, to = end - s->start_us;
+
+    while ((to - 1) / s->width_us >= (int64_t)SERIES_BINS)
+        series_halve(s);
+    sum_add_level(&s->total, &s->last, end - s->last.at);
+    while (from < to) {
+        uint32_t i = (uint32_t)(from / s->width_us);
+        int64_t border = ((int64_t)i + 1) * s->width_us;
+        int64_t stop = border < to ? border : to;
+
+        sum_add_level(&s->bins[i], &s->last, stop - from);
+        if (s->n <= i)
+            s->n = i + 1;
+        from = stop;
+    }
+}
+
+void series_add(struct series *s, const struct report_level *l)
+{
+    if (!s->bins) {
+        s->bins = mem_zero(SERIES_BINS * sizeof *s->bins);
+        s->start_us = l->at;
+        s->width_us = 1;
+    } else {
+        assert(l->at >= s->last.at);
+        if (l->at > s->last.at) {
+            series_close_level(s, l->at);
+            if (s->last.used_milli > s->peak_used_milli)
+                s->peak_used_milli = s->last.used_milli;
+            if (s->last.pending_milli > s->peak_pending_milli)
+                s->peak_pending_milli = s->last.pending_milli;
+        }
+    }
+    s->last = *l;
+}
+
+void series_done(struct series *s)
+{
+    free(s->bins);
+    memset(s, 0, sizeof *s);
+}
+
+int64_t series_merge(const struct series *s, uint32_t most, struct series_sum *ret,
+                     uint32_t *ret_n)
+{
+    uint32_t each, i;
+
+    *ret_n = 0;
+    if (s->n == 0)
+        return 0;
+    each = (s->n + most - 1) / most;
+    *ret_n = (s->n + each - 1) / each;
+    memset(ret, 0, *ret_n * sizeof *ret);
+    for (i = 0; i < s->n; i++)
+        series_sum_add(&ret[i / each], &s->bins[i]);
+    return s->width_us * each;
+}

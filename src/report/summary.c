@@ -1,0 +1,185 @@
+/* summary.c - from kept jobs and integrals to the figures that people compare
+ *
+ * Each of wait and completion is sorted once; totals, size classes and queues are three
+ * walks over the same order. Sums are integers (us, 128 bits), so a total equals another
+ * program's total or it does not: no rounding stands between.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "report/summary.h"
+
+#include "base/units.h"
+
+enum size_class size_class_of(uint64_t gpu_milli)
+{
+    if (gpu_milli == 0)
+        return SIZE_NONE;
+    if (gpu_milli < 1000)
+        return SIZE_SHARE;
+    if (gpu_milli == 1000)
+        return SIZE_1;
+    if (gpu_milli <= 8000)
+        return SIZE_8;
+    if (gpu_milli <= 64000)
+        return SIZE_64;
+    return gpu_milli <= 512000 ? SIZE_512 : SIZE_MORE;
+}
+
+const char *size_class_name(enum size_class c)
+{
+    static const char *const names[SIZE_CLASSES] = {
+        [SIZE_NONE] = "no GPU",     [SIZE_SHARE] = "GPU share",  [SIZE_1] = "1 GPU",
+        [SIZE_8] = "2-8 GPUs",      [SIZE_64] = "9-64 GPUs",     [SIZE_512] = "65-512 GPUs",
+        [SIZE_MORE] = ">512 GPUs",
+    };
+    return names[c];
+}
+
+double group_mean_s(const struct group_stat *g)
+{
+    return g->n ? (double)g->sum / (double)g->n / 1e6 : 0;
+}
+
+double gpu_hours(u128 milli_us)
+{
+    return (double)milli_us / (1000.0 * (double)US_PER_H);
+}
+
+/* The jobs that have one of the two measures, as columns. */
+struct measure {
+    int64_t *values;
+    uint32_t *order, *size, *queue;
+    uint32_t n;
+};
+
+static void measure_take(struct measure *m, const struct report *r, bool span)
+{
+    size_t room = (size_t)r->jobs.n + 1;
+    uint32_t i;
+
+    *m = (struct measure){mem_alloc(room * sizeof *m->values), mem_alloc(room * 4),
+                          mem_alloc(room * 4), mem_alloc(room * 4), 0};
+    for (i = 0; i < r->jobs.n; i++) {
+        const struct kept_job *j = &r->jobs.at[i];
+        int64_t v = span ? j->span_us : j->wait_us;
+
+        if (v == JOB_NEVER)
+            continue;
+        m->values[m->n] = v;
+        m->size[m->n] = j->size;
+        m->queue[m->n++] = j->queue;
+    }
+    quantile_sort(m->values, m->n, m->order);
+}
+
+static void measure_done(struct measure *m)
+{
+    free(m->values);
+    free(m->order);
+    free(m->size);
+    free(m->queue);
+}
+
+static void summary_measure(struct summary *s, const struct report *r, bool span)
+{
+    uint32_t most = r->queues.n > SIZE_CLASSES ? r->queues.n : SIZE_CLASSES, i;
+    struct group_stat *stats = mem_zero(most * sizeof *stats);
+    struct measure m;
+
+    measure_take(&m, r, span);
+    quantile_groups(m.values, m.order, m.n, NULL, span ? &s->all.span : &s->all.wait, 1);
+    quantile_groups(m.values, m.order, m.n, m.size, stats, SIZE_CLASSES);
+    for (i = 0; i < SIZE_CLASSES; i++)
+        *(span ? &s->sizes[i].span : &s->sizes[i].wait) = stats[i];
+    quantile_groups(m.values, m.order, m.n, m.queue, stats, r->queues.n);
+    for (i = 0; i < r->queues.n; i++)
+        *(span ? &s->queues[i].span : &s->queues[i].wait) = stats[i];
+    if (!span) {
+        s->waits.at = mem_alloc(((size_t)m.n + 1) * sizeof *s->waits.at);
+        s->waits.n = m.n;
+        for (i = 0; i < m.n; i++)
+            s->waits.at[i] = m.values[m.order[i]];
+    }
+    measure_done(&m);
+    free(stats);
+}
+
+static int by_jobs(const void *pa, const void *pb)
+{
+    const struct group_summary *a = pa, *b = pb;
+
+    if (a->jobs != b->jobs)
+        return a->jobs < b->jobs ? 1 : -1;
+    return str_cmp(a->name, b->name);
+}
+
+static void summary_shares(struct summary *s, const struct report *r)
+{
+    const struct series_sum *t = &r->series.total;
+    const struct ledger *l = &r->ledger;
+    u128 sum = 0;
+    int i;
+
+    s->allocated = t->capacity ? u128_ratio(t->used, t->capacity) : -1;
+    s->frag = t->frag_capacity ? t->frag / (double)t->frag_capacity : -1;
+    s->useful = s->lost = -1;
+    s->ledger_sums = true;
+    if (r->has_ledger) {
+        for (i = 0; i < LEDGER_CAUSES; i++)
+            sum += l->sum[i];
+        s->ledger_gap = (__int128)(sum - l->capacity);
+        s->ledger_sums = s->ledger_gap == 0;
+        if (l->capacity) {
+            s->useful = u128_ratio(l->sum[LEDGER_USEFUL], l->capacity);
+            s->lost = u128_ratio(l->sum[LEDGER_RECOMPUTED], l->capacity);
+        }
+    }
+    if (s->lost < 0 && t->capacity)
+        s->lost = u128_ratio(r->lost, t->capacity);
+    if (r->arrivals_seen && r->about.capacity_milli) {
+        /* A list that only arrives has no time to weigh by: the state at its end. */
+        const struct arrival *a = &r->arrival_last;
+        double capacity = (double)r->about.capacity_milli;
+
+        if (s->allocated < 0)
+            s->allocated = (double)a->used_milli / capacity;
+        if (s->frag < 0 && a->frag_milli >= 0)
+            s->frag = a->frag_milli / capacity;
+    }
+}
+
+struct summary *summary_create(const struct report *r)
+{
+    struct summary *s = mem_zero(sizeof *s);
+    uint32_t i;
+
+    s->r = r;
+    s->nqueues = r->queues.n;
+    s->queues = mem_zero(((size_t)s->nqueues + 1) * sizeof *s->queues);
+    s->all.name = STR("all");
+    s->all.jobs = r->jobs.n;
+    for (i = 0; i < SIZE_CLASSES; i++)
+        s->sizes[i].name = str_of(size_class_name((enum size_class)i));
+    for (i = 0; i < s->nqueues; i++)
+        s->queues[i].name = r->queues.at[i];
+    for (i = 0; i < r->jobs.n; i++) {
+        const struct kept_job *j = &r->jobs.at[i];
+
+        s->sizes[j->size].jobs++;
+        s->queues[j->queue].jobs++;
+        s->never_started += j->wait_us == JOB_NEVER;
+        s->unfinished += j->wait_us != JOB_NEVER && j->span_us == JOB_NEVER;
+    }
+    summary_measure(s, r, false);
+    summary_measure(s, r, true);
+    qsort(s->queues, s->nqueues, sizeof *s->queues, by_jobs);
+    summary_shares(s, r);
+    return s;
+}
+
+void summary_destroy(struct summary *s)
+{
+    if (!s)
+        return;
+    free(s->queues);
+    free(s->waits.at);
+    free(s);
+}

@@ -1,0 +1,99 @@
+/* summary.h - one report's figures, worked out once for all printers
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef MUSTER_SUMMARY_H
+#define MUSTER_SUMMARY_H
+
+#include "base/vec.h"
+#include "base/word.h"
+#include "report/quantile.h"
+#include "report/report.h"
+#include "report/series.h"
+
+/* Size classes by a job's GPUs, all tasks together. */
+enum size_class {
+    SIZE_NONE = 0, /* asks for no GPU */
+    SIZE_SHARE,    /* less than one GPU */
+    SIZE_1,
+    SIZE_8,        /* more than 1, at most 8 */
+    SIZE_64,
+    SIZE_512,
+    SIZE_MORE,
+    SIZE_CLASSES
+};
+enum size_class size_class_of(uint64_t gpu_milli);
+const char *size_class_name(enum size_class c);
+
+/* What is kept of each job: 24 bytes. */
+struct kept_job {
+    int64_t wait_us; /* JOB_NEVER: it never started */
+    int64_t span_us; /* submit to end; JOB_NEVER: it had not ended */
+    uint32_t queue;
+    uint8_t size;    /* enum size_class */
+};
+#define JOB_NEVER INT64_MIN
+
+#define ARRIVALS_MAX 1024u
+struct arrival {
+    uint64_t arrived_milli, used_milli;
+    double frag_milli;
+};
+
+struct columns;
+
+struct report {
+    struct arena text;
+    struct report_about about;
+    VEC(struct kept_job) jobs;
+    struct strmap queue_ids;
+    VEC(struct str) queues; /* by id, in order of first sight */
+    uint64_t restarts, cross_domain, failed, tasks;
+    u128 lost; /* milli-GPU x us, from the jobs: gpu_milli x lost_us */
+    __int128 recorded_wait_us;
+    uint64_t recorded_jobs;
+    struct series series;
+    struct arrival arrivals[ARRIVALS_MAX];
+    uint32_t narrivals, arrival_stride;
+    uint64_t arrivals_seen;
+    struct arrival arrival_last;
+    struct columns *columns; /* all arrivals; NULL before the first */
+    struct ledger ledger;
+    struct report_totals totals;
+    struct report_error error;
+    bool has_ledger, has_totals, has_error;
+};
+
+struct group_summary {
+    struct str name;
+    uint64_t jobs; /* those that never started too */
+    struct group_stat wait, span;
+};
+
+/* Values of all jobs that have one, ascending (for the plots). */
+struct sorted_values {
+    int64_t *at;
+    uint32_t n;
+};
+
+struct summary {
+    const struct report *r;
+    struct group_summary all;
+    struct group_summary sizes[SIZE_CLASSES];
+    struct group_summary *queues; /* most jobs first, then by name */
+    uint32_t nqueues;
+    uint64_t never_started, unfinished; /* unfinished: started, not ended */
+    struct sorted_values waits;
+    /* Fractions of capacity x time; negative: not measured. */
+    double useful, allocated, frag, lost;
+    bool ledger_sums; /* true without a ledger, too */
+    __int128 ledger_gap; /* causes - capacity, milli-GPU x us */
+};
+
+struct summary *summary_create(const struct report *r);
+void summary_destroy(struct summary *s);
+
+/* Mean in seconds; 0 for an empty group. */
+double group_mean_s(const struct group_stat *g);
+/* milli-GPU x us as GPU-hours. */
+double gpu_hours(u128 milli_us);
+
+#endif
