@@ -5,12 +5,18 @@
 #ifndef MUSTER_CONTROL_H
 #define MUSTER_CONTROL_H
 
+#include "audit/audit.h"
 #include "control/world.h"
 #include "sched/sched.h"
 
 struct control_options {
     bool audit;        /* check the invariants after every record */
+    bool invariants;   /* and let the core check itself at every border (slow) */
+    bool check;        /* sched_check each event, also of a trusted world */
     bool count_bytes;  /* encode each record to count the journal's bytes */
+    bool each;         /* the policy's "border: each": one arrival a batch */
+    int64_t start_at;  /* stamp of the policy_set record; the world's events come at or after */
+    struct audit *auditor; /* the caller's, to be asked afterwards; NULL: our own */
     /* Sees every record after it was folded (reports, tests); may be NULL. */
     void (*observe)(void *arg, const struct record *r);
     void *observe_arg;
@@ -21,7 +27,11 @@ struct control_options {
 };
 
 struct control_totals {
-    uint64_t events, decisions, borders, bytes, refused; /* refused: events that made no sense */
+    uint64_t records; /* all: words, events, borders, decisions */
+    uint64_t events, decisions, borders;
+    uint64_t frames, bytes; /* what a journal would have written; bytes only when counted */
+    uint64_t refused;       /* events that made no sense: folded as no-ops */
+    int64_t at;             /* of the last record */
 };
 
 /* Runs until the world is over. 0 or -errno with err (an audit failure is -EPROTO). The
