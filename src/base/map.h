@@ -11,7 +11,7 @@
 struct strmap_cell;
 struct strmap { /* zero it to make it empty; keys are borrowed: they must outlive the entry */
     struct strmap_cell *cells;
-    uint32_t n, mask, used;
+    uint32_t n, mask;
 };
 uint32_t strmap_get(const struct strmap *m, struct str key); /* MAP_NONE: absent */
 void strmap_put(struct strmap *m, struct str key, uint32_t value); /* replaces key too */
@@ -22,7 +22,7 @@ void strmap_done(struct strmap *m);
 struct u64map_cell;
 struct u64map { /* zero it to make it empty; key UINT64_MAX is not allowed */
     struct u64map_cell *cells;
-    uint32_t n, mask, used;
+    uint32_t n, mask;
 };
 uint32_t u64map_get(const struct u64map *m, uint64_t key);
 void u64map_put(struct u64map *m, uint64_t key, uint32_t value);

@@ -53,9 +53,14 @@ struct str str_trim(struct str s);
 struct str str_cut(struct str *rest, char sep);
 
 /* Whole-string numbers, decimal, C syntax, no locale. 0, -EINVAL (not a number, or text
- * behind it) or -ERANGE; *ret is untouched on failure. */
+ * behind it) or -ERANGE; *ret is untouched on failure. Doubles: the nearest one; no inf,
+ * nan or hexadecimal; too large is -ERANGE, too small is the nearest (down to 0). */
 int str_to_i64(struct str s, int64_t *ret);
 int str_to_u64(struct str s, uint64_t *ret);
 int str_to_double(struct str s, double *ret);
+
+/* Bytes of the UTF-8 character that s begins with (1 to 4); 0: none, or not valid. */
+size_t str_utf8_step(struct str s);
+bool str_is_utf8(struct str s); /* the empty string is */
 
 #endif

@@ -17,7 +17,9 @@
 #define GIB (UINT64_C(1) << 30)
 
 /* "90", "90s", "1.5h", "10m", "2d", "250ms", "10us", and the colon forms "MM:SS",
- * "HH:MM:SS", "D-HH[:MM[:SS]]" of Slurm; a bare number is seconds. Not negative. */
+ * "HH:MM:SS", "D-HH[:MM[:SS]]" of Slurm (seconds may have a fraction); "1h 30m"; a bare
+ * number is seconds. Not negative. All parsers here round half up, return 0, or -EINVAL or
+ * -ERANGE with err quoting the text, and take blanks around it. */
 int duration_parse(struct str s, int64_t *ret_us, struct err *err);
 /* "16", "16k", "64Ki", "80GiB", "80GB", "1.5T": suffix B optional; i = powers of 1024. */
 int size_parse(struct str s, uint64_t *ret_bytes, struct err *err);
@@ -31,7 +33,7 @@ int time_parse(struct str s, int64_t *ret_us, struct err *err);
 char *duration_text(int64_t us, char out[24]);
 char *size_text(uint64_t bytes, char out[24]);   /* "80 GiB" */
 char *milli_text(int64_t milli, char out[24]);   /* "1.5", "8" */
-char *count_text(uint64_t n, char out[24]);      /* "12,345" */
-char *time_text(int64_t us, char out[24]);       /* "2017-10-01 00:00:45" UTC */
+char *count_text(uint64_t n, char out[24]);      /* "12,345"; no commas from 10^18 on */
+char *time_text(int64_t us, char out[24]);       /* "2017-10-01 00:00:45" UTC, floored */
 
 #endif

@@ -17,8 +17,8 @@ typedef uint32_t word_t;
 struct words { /* zero it to make it empty */
     struct arena text;
     struct strmap ids;
-    struct str *at; /* at[id]; at[0] is "" */
-    uint32_t n, room;
+    struct str *at; /* at[id]; at[0] is ""; NULL while n is 0 */
+    uint32_t n, room; /* n words: ids 1 .. n */
 };
 
 word_t words_find(const struct words *w, struct str text);  /* 0: not there */
