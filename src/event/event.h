@@ -10,6 +10,13 @@
 #include "cluster/nodedesc.h"
 #include "job/spec.h"
 
+enum {
+    TAG_SET_MAX = 1 << 20,     /* nodes, and tasks, in one tag_set */
+    POLICY_TEXT_MAX = 1 << 20, /* bytes */
+    SOFT_BYTES_MAX = 1 << 26,  /* bytes */
+    TERM_MAX = (1 << 24) - 1   /* the upper 24 bits of a launch id */
+};
+
 enum record_kind {
     REC_NONE = 0,
     REC_WORD,
@@ -185,8 +192,8 @@ struct record {
     };
 };
 
-/* Form and bounds of one event, without any state: sizes, enums, UTF-8 of names, spec and
- * node checks. 0, or -EINVAL/-ERANGE with err naming kind and field. */
+/* Form and bounds of one event (or word), without any state: sizes, enums, UTF-8 of names,
+ * spec and node checks. Borders and decisions are made by us: -EINVAL. 0, or -EINVAL/-ERANGE with err naming kind and field. */
 int event_check(const struct record *r, struct err *err);
 
 #endif

@@ -81,6 +81,10 @@ struct job_spec {
     const struct shape *shapes;
 };
 
+/* A name: 1 to max bytes of valid UTF-8 (RFC 3629) without control characters (C0, DEL, C1).
+ * 0, -ERANGE or -EINVAL with err naming the byte. */
+int name_check(struct str s, size_t max, struct err *err);
+
 /* Form and bounds of the whole tree (parents before children, leaves have shapes, counts in
  * order, sums within JOB_SLOTS_MAX). 0 or -EINVAL/-ERANGE, err names group and field. */
 int job_spec_check(const struct job_spec *spec, struct err *err);
