@@ -634,7 +634,7 @@ static void event_fields_rest(struct io *io, struct record *r)
         text(io, &r->word.text, WORD_LEN_MAX, "text");
         break;
     case EV_POLICY_SET:
-        text(io, &r->policy_set.text, POLICY_TEXT_MAX, "text");
+        text(io, &r->policy_set.text, POLICY_BYTES_MAX, "text");
         break;
     case EV_SYNC_BEGIN:
     case EV_SYNCED:

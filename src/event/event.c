@@ -255,7 +255,7 @@ static int check_signal(const struct record *r, struct err *err)
 
 static int check_policy_set(const struct record *r, struct err *err)
 {
-    RANGE("length of the text", r->policy_set.text.len, POLICY_TEXT_MAX);
+    RANGE("length of the text", r->policy_set.text.len, POLICY_BYTES_MAX);
     return 0;
 }
 

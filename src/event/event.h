@@ -12,7 +12,7 @@
 
 enum {
     TAG_SET_MAX = 1 << 20,     /* nodes, and tasks, in one tag_set */
-    POLICY_TEXT_MAX = 1 << 20, /* bytes */
+    POLICY_BYTES_MAX = 1 << 20, /* bytes */
     SOFT_BYTES_MAX = 1 << 26,  /* bytes */
     TERM_MAX = (1 << 24) - 1   /* the upper 24 bits of a launch id */
 };

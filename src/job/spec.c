@@ -11,30 +11,13 @@
 #define SPEC_TRIES_MAX 1000000u
 #define SPEC_BLOB_MAX 128u
 
-/* Length of the UTF-8 sequence at p (left bytes remain), or 0 if it is not valid: overlong
- * forms, surrogates and numbers above U+10FFFF are refused (RFC 3629). */
-static size_t utf8_len(const unsigned char *p, size_t left)
-{
-    size_t len = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3
-                 : p[0] < 0xf5 ? 4 : 0;
-    if (!len || len > left)
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-        (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-        return 0;
-    return len;
-}
-
 int name_check(struct str s, size_t max, struct err *err)
 {
     if (s.len < 1 || s.len > max)
         return err_set(err, ERANGE, "%zu bytes long, not 1 to %zu", s.len, max);
     const unsigned char *p = (const unsigned char *)s.ptr;
     for (size_t i = 0; i < s.len;) {
-        size_t len = utf8_len(p + i, s.len - i);
+        size_t len = str_utf8_step((struct str){s.ptr + i, s.len - i});
         if (!len)
             return err_set(err, EINVAL, "byte %zu is not UTF-8", i);
         /* C0, DEL, and C1 as U+0080 to U+009F: they could move a terminal's cursor. */
