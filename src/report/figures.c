@@ -23,7 +23,7 @@ static char *secs_text(double s, const char *const units[4], figure out)
         unit = units[1];
     }
     snprintf(out, sizeof(figure), "%s%.*f%s", s < 0 ? "-" : "",
-             v == 0 || v >= 100 ? 0 : v >= 10 ? 1 : 2, v, unit);
+             v == 0 || v >= 99.95 ? 0 : v >= 9.995 ? 1 : 2, v, unit);
     return out;
 }
 
@@ -78,7 +78,7 @@ static void separate(const char *digits, char *out)
 char *exact_secs(__int128 us, figure out)
 {
     figure digits;
-    char grouped[64], rest[16] = "";
+    char grouped[56], rest[16] = "";
     int64_t left = (int64_t)(us % US_PER_S);
     size_t n;
 
@@ -88,7 +88,7 @@ char *exact_secs(__int128 us, figure out)
         for (n = strlen(rest); rest[n - 1] == '0'; n--)
             rest[n - 1] = 0;
     }
-    snprintf(out, sizeof(figure), "%s%.40s%.8s s", left < 0 && us > -US_PER_S ? "-" : "",
+    snprintf(out, sizeof(figure), "%s%.52s%.8s s", left < 0 && us > -US_PER_S ? "-" : "",
              grouped, rest);
     return out;
 }
@@ -135,7 +135,12 @@ void plain_cell(struct buf *b, struct str s, uint32_t most)
         n += starts_character(s.ptr[i]);
         if (n > keep)
             break;
-        buf_char(b, c < 0x20 || c == 0x7f ? '?' : s.ptr[i]);
+        if (c == 0xC2 && i + 1 < s.len && (unsigned char)s.ptr[i + 1] < 0xA0) {
+            buf_char(b, '?'); /* U+0080 to U+009F: terminals obey these, too */
+            i++;
+        } else {
+            buf_char(b, c < 0x20 || c == 0x7f ? '?' : s.ptr[i]);
+        }
     }
     if (length > most)
         buf_z(b, "…");

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 
-typedef char figure[48];
+typedef char figure[64];
 
 /* Three or four digits and a unit without a space: "0s", "0.25s", "104s", "17.4m",
  * "3.25h", "12.4d". */

@@ -5,9 +5,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/report.h"
 
-#include <assert.h>
+#include <errno.h>
+#include <math.h>
 
-#include "report/columns.h"
 #include "report/summary.h"
 
 struct report *report_create(const struct report_about *about)
@@ -27,7 +27,7 @@ void report_destroy(struct report *r)
 {
     if (!r)
         return;
-    columns_destroy(r->columns);
+    columns_done(&r->columns);
     series_done(&r->series);
     strmap_done(&r->queue_ids);
     vec_done(&r->queues);
@@ -120,4 +120,33 @@ void report_arrival(struct report *r, uint64_t arrived_milli, uint64_t used_mill
     struct arrival a = {arrived_milli, used_milli, frag_milli};
 
     arrival_keep(r, &a);
+    if (r->about.capacity_milli)
+        columns_add(&r->columns, arrived_milli, used_milli, frag_milli,
+                    r->about.capacity_milli);
+}
+
+static void columns_line(struct buf *out, const char *name, const double values[COLUMNS])
+{
+    uint32_t i;
+
+    buf_z(out, name);
+    for (i = 0; i < COLUMNS; i++) {
+        buf_char(out, ',');
+        if (!isnan(values[i]))
+            buf_fmt(out, "%.2f", values[i]);
+    }
+    buf_char(out, '\n');
+}
+
+int report_columns(const struct report *r, struct buf *out, struct err *err)
+{
+    double alloc[COLUMNS], frag[COLUMNS];
+
+    if (r->columns.seen.n == 0)
+        return err_set(err, ENODATA, "policy " STR_FMT ": no arrival at a cluster with GPUs",
+                       STR_ARG(r->about.policy));
+    columns_settle(&r->columns, alloc, frag);
+    columns_line(out, "allocation", alloc);
+    columns_line(out, "fragmentation", frag);
+    return 0;
 }

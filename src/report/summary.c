@@ -183,3 +183,36 @@ void summary_destroy(struct summary *s)
     free(s->waits.at);
     free(s);
 }
+
+struct summary **summary_all(struct report *const *rs, uint32_t n)
+{
+    struct summary **sums = mem_zero(((size_t)n + 1) * sizeof *sums);
+    uint32_t i;
+
+    for (i = 0; i < n; i++)
+        sums[i] = summary_create(rs[i]);
+    return sums;
+}
+
+void summary_all_destroy(struct summary **sums, uint32_t n)
+{
+    uint32_t i;
+
+    for (i = 0; i < n; i++)
+        summary_destroy(sums[i]);
+    free(sums);
+}
+
+bool summary_same_setting(const struct summary *a, const struct summary *b)
+{
+    const struct report_about *x = &a->r->about, *y = &b->r->about;
+
+    return str_eq(x->cluster, y->cluster) && str_eq(x->trace, y->trace) &&
+           x->seed == y->seed && x->capacity_milli == y->capacity_milli &&
+           a->all.jobs == b->all.jobs;
+}
+
+uint64_t summary_unplaced(const struct summary *s)
+{
+    return s->r->has_totals ? s->r->totals.unplaced_jobs : s->never_started;
+}

@@ -5,6 +5,7 @@
 
 #include "base/vec.h"
 #include "base/word.h"
+#include "report/columns.h"
 #include "report/quantile.h"
 #include "report/report.h"
 #include "report/series.h"
@@ -38,8 +39,6 @@ struct arrival {
     double frag_milli;
 };
 
-struct columns;
-
 struct report {
     struct arena text;
     struct report_about about;
@@ -55,7 +54,7 @@ struct report {
     uint32_t narrivals, arrival_stride;
     uint64_t arrivals_seen;
     struct arrival arrival_last;
-    struct columns *columns; /* all arrivals; NULL before the first */
+    struct columns columns; /* all arrivals */
     struct ledger ledger;
     struct report_totals totals;
     struct report_error error;
@@ -90,6 +89,15 @@ struct summary {
 
 struct summary *summary_create(const struct report *r);
 void summary_destroy(struct summary *s);
+
+/* One a report; destroyed together. */
+struct summary **summary_all(struct report *const *rs, uint32_t n);
+void summary_all_destroy(struct summary **sums, uint32_t n);
+
+/* Same cluster, trace, seed and number of jobs: may be set side by side under one title. */
+bool summary_same_setting(const struct summary *a, const struct summary *b);
+/* Jobs that never started: as the world counted them, else as the jobs say. */
+uint64_t summary_unplaced(const struct summary *s);
 
 /* Mean in seconds; 0 for an empty group. */
 double group_mean_s(const struct group_stat *g);
