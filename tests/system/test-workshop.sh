@@ -99,4 +99,7 @@ t_fails "no test at all is a failure" adds '' 0
 t_ok "a program skipped whole" adds \
     '{"name":"a","result":"SKIP","stdout":"1..0 # SKIP no clang\n"}' 0
 t_is "counts as one skip" "$(tail -n 1 "$T/stdout")" "0 passed, 0 failed, 1 skipped"
+t_ok "a proof that is skipped" adds \
+    '{"name":"p","result":"SKIP","stdout":"p: skipped: no data at x\n"}' 0
+t_like "says why" "$(cat "$T/stdout")" '^  p: p: skipped: no data at x$'
 t_done
