@@ -80,12 +80,15 @@ struct node {
     uint32_t nuses;       /* claims on it; a gone node's index is reused when none is left */
 };
 
+/* As enum gpu_mode of job/shape.h, which is a later room. */
+enum use_mode { USE_NONE = 0, USE_WHOLE, USE_SHARE, USE_MIG };
+
 /* What one claim takes on its node. Devices that are not whole: the same milli and bytes of
  * each device in devs. mig: one device, slices = mask of its memory slices. */
 struct use {
     uint32_t node;
     uint32_t slots, nics;
-    uint32_t mode;      /* enum gpu_mode of job/shape.h: 0 none 1 whole 2 share 3 mig */
+    uint32_t mode;      /* enum use_mode */
     uint32_t gpu_milli; /* of each device */
     uint16_t slices;
     uint8_t compute;

@@ -53,7 +53,7 @@ struct device_desc {
     int64_t reserved_bytes; /* the driver's own; never given out */
     uint8_t modes;          /* subset of the type's */
     uint8_t state;          /* enum device_state */
-    uint8_t island, numa;
+    uint8_t island, numa; /* island: devices with a fast link among them (NVLink, HCCS) */
 };
 
 struct node_part {
@@ -69,7 +69,8 @@ struct node_desc {
     uint32_t ndevices;
     const struct device_desc *devices;
     /* Sets of whole devices that may be given together: for each count k that some mask
-     * has, only the masks of that count are legal. None: any set. (4+4 rings: rings_legal.) */
+     * has, only the masks of that count are legal; for another count any set is, unless the
+     * mask 0 is in the list: then none is. Empty list: any set. (4+4 rings: rings_legal.) */
     uint32_t nlegal;
     const uint64_t *legal;
     uint32_t ntags, ntaints, nparts, nfaults, nplace;
@@ -84,7 +85,8 @@ struct node_desc {
 int node_desc_check(const struct node_desc *d, struct err *err);
 
 /* Fill legal[] for rings (masks of devices that talk fast): a set of k devices lies inside
- * one ring, or is a union of whole rings. Returns the number of masks (<= max), or -ERANGE. */
+ * one ring, or is a union of whole rings, and no other set is legal (mask 0 is in the list).
+ * In rising order. Returns the number of masks (<= max), or -ERANGE. */
 int rings_legal(const uint64_t *rings, uint32_t nrings, uint64_t *legal, uint32_t max);
 
 #endif
