@@ -8,6 +8,8 @@
 #ifndef MUSTER_COLUMNS_H
 #define MUSTER_COLUMNS_H
 
+#include <stdbool.h>
+
 #include "base/vec.h"
 
 #define COLUMNS 131 /* 0 .. 130 % */
