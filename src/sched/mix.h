@@ -49,6 +49,7 @@ struct mix { /* zero it to make it empty */
     uint64_t next;       /* learning: settle when total reaches this */
     uint64_t settled;    /* total at the last settling */
     uint64_t covered;    /* tasks that the items stand for */
+    uint32_t cover;      /* per mille wanted at the last settling */
     uint32_t version;    /* raised when items change: memos over the mix are void then */
     uint32_t ntypes;     /* types of the cluster for which item.types was made */
 };
