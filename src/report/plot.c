@@ -23,14 +23,14 @@ static void axis_tick(struct axis *a, double at, bool minor, const char *fmt, do
 
 void axis_linear(struct axis *a, double hi, double scale, const char *unit)
 {
-    double wish = hi > 0 ? hi * scale / 4 : 0.25, step = pow(10, floor(log10(wish))), v;
+    double wish = hi > 0 ? hi * scale / 5 : 0.2, step = pow(10, floor(log10(wish))), v;
     uint32_t i, n;
 
-    if (wish > 5 * step)
+    if (wish > 5 * step * (1 + 1e-9))
         step *= 10;
-    else if (wish > 2 * step)
+    else if (wish > 2 * step * (1 + 1e-9))
         step *= 5;
-    else if (wish > step)
+    else if (wish > step * (1 + 1e-9))
         step *= 2;
     n = (uint32_t)ceil((hi > 0 ? hi * scale : 1) / step - 1e-9);
     *a = (struct axis){.hi = n * step / scale};
@@ -57,7 +57,7 @@ void axis_time(struct axis *a, double hi_s)
     double step;
 
     hi_s = hi_s > 0 ? hi_s : 1;
-    while (k + 1 < n && hi_s / steps[k].step > 9)
+    while (k + 1 < n && hi_s / steps[k].step > 12)
         k++;
     *a = (struct axis){.hi = hi_s};
     step = steps[k].step;

@@ -107,14 +107,16 @@ static void sample_levels(struct report *r, struct rng *rng, double factor)
 static void sample_arrivals(struct report *r, struct rng *rng, double factor)
 {
     uint64_t arrived = 0, used = 0;
+    struct rng luck;
 
+    rng_init(&luck, (uint64_t)(factor * 1000), 2); /* so that all see the same arrivals */
     while (arrived < capacity * 13 / 10) {
         uint64_t milli = rng_below(rng, 3) ? 1000 : 8000;
         double full;
 
         arrived += milli;
         full = (double)used / (double)capacity;
-        if (used + milli <= capacity && rng_unit(rng) > pow(full, 30 / factor))
+        if (used + milli <= capacity && rng_unit(&luck) > pow(full, 30 / factor))
             used += milli;
         report_job(r, &(struct report_job){.queue = STR(""),
                                            .first_start_us = 0,
