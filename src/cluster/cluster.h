@@ -124,6 +124,7 @@ struct cluster {
     uint32_t changed_head;    /* most recently changed node */
     uint64_t stamp;           /* of the last change */
     bool stale;               /* the tree must be rebuilt: cluster_settle */
+    uint64_t settles;         /* rebuilds so far: ranks stay as long as it does */
     int64_t gpu_cap_milli;    /* of all nodes that are not gone */
     struct cluster_more *more; /* names, descriptions, lanes: private */
 };

@@ -207,6 +207,7 @@ void cluster_settle(struct cluster *c)
     lanes_layout(c);
     lanes_clear(c);
     c->stale = false;
+    c->settles++;
     c->more->tags_known = false;
     for (uint32_t i = 0; i < c->nnodes; i++) {
         struct node *n = &c->nodes[i];
