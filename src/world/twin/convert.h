@@ -1,0 +1,48 @@
+/* convert.h - a trace's row as the job spec that the scheduler sees
+ * Up to gpus_per_node GPUs are one task. More are a gang: GPUs div gpus_per_node tasks that
+ * fill a node and one task for the remainder (12 = 8 + 4), under one whole root. Where the
+ * trace fixes the number of nodes, that many tasks, as equal as they can be. SPDX-License-Identifier: Apache-2.0 */
+#ifndef MUSTER_CONVERT_H
+#define MUSTER_CONVERT_H
+
+#include "base/rng.h"
+#include "job/spec.h"
+#include "trace/trace.h"
+#include "world/twin/truth.h"
+
+struct convert_word { /* the last text seen and its id: traces repeat themselves */
+    struct str text;
+    word_t id;
+};
+
+struct convert {
+    struct words *words;
+    uint32_t gpus_per_node;
+    bool oracle; /* expected_us is the true run time, whatever the belief says */
+    const struct belief *belief;
+    struct rng error; /* of the belief */
+    struct convert_word queue, user, level, tag, types[TRACE_TYPES_MAX];
+    word_t node_level; /* "node" */
+};
+
+struct convert_split {
+    uint32_t tasks, gpus_each; /* at least one task */
+    uint32_t more, gpus_more;  /* and `more` tasks of another size; 0: none */
+};
+
+void convert_init(struct convert *c, struct words *words, uint32_t gpus_per_node, bool oracle,
+                  const struct belief *belief, uint64_t seed);
+struct convert_split convert_split(const struct trace_job *j, uint32_t gpus_per_node);
+static inline uint32_t convert_tasks(const struct convert_split *s)
+{
+    return s->tasks + s->more;
+}
+
+/* Can the row be a job at all? 0, or -ERANGE with err naming row and number. */
+int convert_check(const struct trace_job *j, uint32_t gpus_per_node, struct err *err);
+
+/* A new spec in the arena; name is borrowed. */
+const struct job_spec *convert_job(struct convert *c, const struct trace_job *j,
+                                   struct str name, int64_t submitted_at, struct arena *a);
+
+#endif
