@@ -267,8 +267,11 @@ static double compare_random(const char *workload, int n)
 int main(int argc, char **argv)
 {
     bool all = argc < 2 || !strcmp(argv[1], "all");
-    const char *root = getenv("MUSTER_SHARED");
-    snprintf(shared, sizeof shared, "%s/data/traces/openb-fgd", root ? root : "../shared");
+    const char *root = getenv("MUSTER_SHARED"), *src = getenv("MUSTER_SRC");
+    if (root)
+        snprintf(shared, sizeof shared, "%s/data/traces/openb-fgd", root);
+    else
+        snprintf(shared, sizeof shared, "%s/../shared/data/traces/openb-fgd", src ? src : ".");
     if (access(shared, R_OK)) {
         printf("fgd-equal: skipped: the published experiment is not at %s\n", shared);
         return SKIPPED;
