@@ -116,7 +116,7 @@ static inline void node_unlink(struct cluster *c, struct node *n, uint32_t i)
 /* Bring the lanes up to date with what the node is now. */
 static inline void node_relane(struct cluster *c, struct node *n)
 {
-    if (c->stale)
+    if (c->stale || n->gone)
         return;
     bool usable = node_is_usable(n);
     bool any = usable && n->slots_free > 0 && (n->cpu_free > 0 || n->cpu_cap == 0);
