@@ -21,9 +21,9 @@ static void axis_tick(struct axis *a, double at, bool minor, const char *fmt, do
     a->nticks++;
 }
 
-void axis_linear(struct axis *a, double hi, double scale, const char *unit)
+void axis_linear(struct axis *a, double hi, uint32_t parts, double scale, const char *unit)
 {
-    double wish = hi > 0 ? hi * scale / 5 : 0.2, step = pow(10, floor(log10(wish))), v;
+    double wish = (hi > 0 ? hi * scale : 1) / parts, step = pow(10, floor(log10(wish))), v;
     uint32_t i, n;
 
     if (wish > 5 * step * (1 + 1e-9))
@@ -36,7 +36,7 @@ void axis_linear(struct axis *a, double hi, double scale, const char *unit)
     *a = (struct axis){.hi = n * step / scale};
     for (i = 0; i <= n; i++) {
         v = i * step;
-        axis_tick(a, v / scale, false, step < 1 ? "%.2g%s" : "%.0f%s", v, unit);
+        axis_tick(a, v / scale, parts > 6 && i % 2, step < 1 ? "%.2g%s" : "%.0f%s", v, unit);
     }
 }
 

@@ -24,8 +24,8 @@ struct axis {
     } ticks[AXIS_TICKS_MAX];
 };
 
-/* 0 to at least hi, in steps of 1, 2 or 5 x 10^k; label = printf format of value x scale. */
-void axis_linear(struct axis *a, double hi, double scale, const char *unit);
+/* 0 to at least hi, in about `parts` steps of 1, 2 or 5 x 10^k; labels are value x scale. */
+void axis_linear(struct axis *a, double hi, uint32_t parts, double scale, const char *unit);
 /* 0 to exactly hi seconds, steps that people count time in (min, h, d). */
 void axis_time(struct axis *a, double hi_s);
 /* 1 s (or less) to at least hi_s, a tick at 1 s, 10 s, 1 min, 10 min, 1 h, ... */

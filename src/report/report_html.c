@@ -62,17 +62,43 @@ static const struct html_column {
     bool bar;
     bool all_started; /* comparable only between runs that left equally few jobs waiting */
 } html_columns[] = {
-    {"Useful", "% GPU time", value_useful, FORM_PERCENT, 1, true, false},
-    {"Allocated", "% GPU time", value_allocated, FORM_PERCENT, 0, false, false},
+    {"Useful", "% of GPU time", value_useful, FORM_PERCENT, 1, true, false},
+    {"Allocated", "% of GPUs", value_allocated, FORM_PERCENT, 0, false, false},
     {"Wait", "mean", value_wait, FORM_TIME, -1, true, true},
     {"Wait", "p95", value_p95, FORM_TIME, -1, false, true},
     {"Completion", "mean", value_span, FORM_TIME, -1, false, true},
     {"Fragmented", "% of GPUs", value_frag, FORM_PERCENT, -1, false, false},
     {"Cross-domain", "gangs", value_cross, FORM_COUNT, -1, false, false},
-    {"Lost", "% GPU time", value_lost, FORM_PERCENT2, -1, false, false},
+    {"Lost", "% of GPU time", value_lost, FORM_PERCENT2, -1, false, false},
     {"Never started", "jobs", value_unplaced, FORM_COUNT, -1, false, false},
 };
 enum { HTML_COLUMNS = sizeof html_columns / sizeof *html_columns };
+
+/* A list that only arrives is about nothing but how full the cluster gets. */
+static struct html_column column_of(const struct html *h, uint32_t i)
+{
+    struct html_column c = html_columns[i];
+
+    if (summary_all_fill(h->sums, h->n) && c.form == FORM_PERCENT) {
+        c.form = FORM_PERCENT2;
+        c.good = c.value == value_allocated ? 1 : c.good;
+        c.bar = c.value == value_allocated;
+    }
+    return c;
+}
+
+/* A column that nobody has a value for says nothing; nor do times where time is an order. */
+static bool column_shown(const struct html *h, uint32_t c)
+{
+    uint32_t i;
+
+    if (summary_all_fill(h->sums, h->n) && html_columns[c].form == FORM_TIME)
+        return false;
+    for (i = 0; i < h->n; i++)
+        if (!isnan(html_columns[c].value(h->sums[i])))
+            return true;
+    return false;
+}
 
 static char *value_text(const struct html_column *c, double v, figure out)
 {
@@ -133,7 +159,7 @@ static double column_most(const struct html *h, const struct html_column *c)
     double most = 0;
     uint32_t i;
 
-    if (c->form == FORM_PERCENT)
+    if (c->form == FORM_PERCENT || c->form == FORM_PERCENT2)
         return 1;
     for (i = 0; i < h->n; i++)
         most = fmax(most, c->value(h->sums[i]));
@@ -160,11 +186,14 @@ static void html_compare(const struct html *h)
 {
     uint32_t i, c;
 
-    buf_z(h->out, "<h2>Side by side</h2>\n<div class=\"scroll\" tabindex=\"0\"><table>"
-                  "<thead><tr><th scope=\"col\">Policy</th>");
+    buf_fmt(h->out,
+            "<h2>%s</h2>\n<div class=\"scroll\" tabindex=\"0\"><table>"
+            "<thead><tr><th scope=\"col\">Policy</th>",
+            h->n > 1 ? "Side by side" : "In one row");
     for (c = 0; c < HTML_COLUMNS; c++)
-        buf_fmt(h->out, "<th scope=\"col\">%s<br>%s</th>", html_columns[c].head,
-                html_columns[c].unit);
+        if (column_shown(h, c))
+            buf_fmt(h->out, "<th scope=\"col\">%s<br>%s</th>", html_columns[c].head,
+                    html_columns[c].unit);
     buf_z(h->out, "</tr></thead>\n<tbody>\n");
     for (i = 0; i < h->n; i++) {
         buf_z(h->out, "<tr><th scope=\"row\" title=\"");
@@ -172,15 +201,22 @@ static void html_compare(const struct html *h)
         buf_z(h->out, "\">");
         buf_html(h->out, h->sums[i]->r->about.policy);
         buf_z(h->out, "</th>");
-        for (c = 0; c < HTML_COLUMNS; c++)
-            compare_cell(h, &html_columns[c], h->sums[i]);
+        for (c = 0; c < HTML_COLUMNS; c++) {
+            struct html_column column = column_of(h, c);
+
+            if (column_shown(h, c))
+                compare_cell(h, &column, h->sums[i]);
+        }
         buf_z(h->out, "</tr>\n");
     }
     buf_z(h->out, "</tbody></table></div>\n");
-    if (h->n > 1)
-        buf_z(h->out, "<p class=\"note\">Shaded: the best of a column. Times are compared "
-                      "only between policies that left the fewest jobs unstarted, since "
-                      "a job that never starts has no wait.</p>\n");
+    if (h->n < 2)
+        return;
+    buf_z(h->out, "<p class=\"note\">Shaded: the best of a column.");
+    if (!summary_all_fill(h->sums, h->n))
+        buf_z(h->out, " Times are compared only between policies that left the fewest jobs "
+                      "unstarted, since a job that never starts has no wait.");
+    buf_z(h->out, "</p>\n");
 }
 
 /* --- cards ----------------------------------------------------------------------------- */
@@ -254,6 +290,7 @@ static void html_cards(const struct html *h)
         const char *best, *one, *unit, *sub;
     } cards[] = {
         {0, "Most useful GPU time", "Useful GPU time", " %", "share of capacity"},
+        {1, "Most GPUs allocated", "Allocated", " %", "share of capacity"},
         {2, "Shortest mean wait", "Mean wait", "", "from submit to first start"},
         {3, "Shortest 95th-percentile wait", "Wait, 95th percentile", "", "nearest rank"},
         {5, "Least fragmentation", "Fragmented", " %", "share of GPUs"},
@@ -263,12 +300,12 @@ static void html_cards(const struct html *h)
 
     buf_z(h->out, "<div class=\"cards\">\n");
     for (i = 0; i < sizeof cards / sizeof *cards; i++) {
-        const struct html_column *c = &html_columns[cards[i].column];
+        struct html_column c = column_of(h, cards[i].column);
 
         if (h->n > 1)
-            card_best(h, cards[i].best, c, cards[i].unit);
+            card_best(h, cards[i].best, &c, cards[i].unit);
         else
-            card_value(h, cards[i].one, c, cards[i].unit, cards[i].sub);
+            card_value(h, cards[i].one, &c, cards[i].unit, cards[i].sub);
     }
     buf_z(h->out, "</div>\n");
 }
@@ -407,7 +444,7 @@ static void html_details(const struct html *h)
 
         buf_fmt(h->out, "<details class=\"panel\"%s><summary>", h->n == 1 ? " open" : "");
         buf_html(h->out, s->r->about.policy);
-        if (s->all.wait.n)
+        if (s->all.wait.n && !s->fills)
             buf_fmt(h->out, "<span>mean wait %s</span>",
                     secs_long(group_mean_s(&s->all.wait), f));
         buf_z(h->out, "</summary>\n");

@@ -159,6 +159,7 @@ static void json_gpu(struct json *j, const struct summary *s)
 {
     const struct series *t = &s->r->series;
 
+    json_raw(j, "only_arrivals", s->fills ? "true" : "false");
     json_open(j, "gpu_time", '{');
     json_fraction(j, "useful_fraction", s->useful);
     json_fraction(j, "allocated_fraction", s->allocated);

@@ -93,7 +93,7 @@ static void time_plot(const struct html *h, const struct time_line *lines, doubl
             if (v->value(&lines[i].points[k]) > most)
                 most = v->value(&lines[i].points[k]);
     axis_time(&p.x, end_s);
-    axis_linear(&p.y, most, v->scale, v->unit);
+    axis_linear(&p.y, most, 5, v->scale, v->unit);
     figure_open(h, v->top > 0 ? "" : "low", v->title, v->sub);
     plot_open(&p, str_of(v->aria));
     for (i = 0; i < h->n; i++) {
@@ -131,6 +131,8 @@ static void html_over_time(const struct html *h)
     for (i = 0; i < h->n; i++) {
         const struct series *s = &h->sums[i]->r->series;
 
+        if (h->sums[i]->fills)
+            continue; /* its time is an order, not a duration */
         lines[i].width_s =
             (double)series_merge(s, LINE_POINTS, lines[i].points, &lines[i].n) / 1e6;
         end_s = fmax(end_s, (double)s->total.len_us / 1e6);
@@ -196,7 +198,7 @@ static void html_wait_cdf(const struct html *h, double most_s)
     uint32_t i, k;
 
     axis_log_time(&p.x, most_s);
-    axis_linear(&p.y, 1, 100, "%");
+    axis_linear(&p.y, 1, 5, 100, "%");
     figure_open(h, "", "How long jobs waited",
                 "share of all jobs that had started within a time (logarithmic); jobs that "
                 "never started keep a line below 100 %");
@@ -246,9 +248,9 @@ static void html_waits(const struct html *h)
     uint32_t i, c;
 
     for (i = 0; i < h->n; i++)
-        if (h->sums[i]->waits.n)
+        if (h->sums[i]->waits.n && !h->sums[i]->fills)
             most_s = fmax(most_s, (double)h->sums[i]->all.wait.at[QUANTILE_MAX] / 1e6);
-    if (h->sums[0]->all.jobs == 0)
+    if (h->sums[0]->all.jobs == 0 || summary_all_fill(h->sums, h->n))
         return;
     buf_z(h->out, "<h2>Waits</h2>\n");
     if (most_s <= 0) {
@@ -338,11 +340,6 @@ static void html_ledgers(const struct html *h)
 
 /* --- against arrived load -------------------------------------------------------------- */
 
-static bool only_arrives(const struct summary *s)
-{
-    return s->r->narrivals > 0 && s->all.span.n == 0 && s->r->about.capacity_milli > 0;
-}
-
 static void load_plot(const struct html *h, bool frag, double load)
 {
     struct plot p = {.out = h->out};
@@ -353,11 +350,11 @@ static void load_plot(const struct html *h, bool frag, double load)
         for (k = 0; k < h->sums[i]->r->narrivals; k++)
             most = fmax(most, h->sums[i]->r->arrivals[k].frag_milli /
                                   (double)h->sums[i]->r->about.capacity_milli);
-    axis_linear(&p.x, load, 100, "%");
+    axis_linear(&p.x, load, 8, 100, "%");
     p.x.hi = fmax(load, 1e-9);
     while (p.x.nticks && p.x.ticks[p.x.nticks - 1].at > load)
         p.x.nticks--;
-    axis_linear(&p.y, most, 100, "%");
+    axis_linear(&p.y, most, 5, 100, "%");
     figure_open(h, "", frag ? "Fragmented GPUs" : "GPUs allocated",
                 frag ? "free, but of no use to the typical job; share of capacity"
                      : "share of capacity");
@@ -367,7 +364,7 @@ static void load_plot(const struct html *h, bool frag, double load)
         const struct report *r = h->sums[i]->r;
         double capacity = (double)r->about.capacity_milli;
 
-        if (!only_arrives(h->sums[i]))
+        if (!h->sums[i]->fills)
             continue;
         plot_line_open(&p, i, "");
         for (k = 0; k < r->narrivals; k++)
@@ -391,7 +388,7 @@ static void html_load(const struct html *h)
     for (i = 0; i < h->n; i++) {
         const struct report *r = h->sums[i]->r;
 
-        if (!only_arrives(h->sums[i]))
+        if (!h->sums[i]->fills)
             continue;
         load = fmax(load, (double)r->arrival_last.arrived_milli /
                               (double)r->about.capacity_milli);
@@ -408,7 +405,7 @@ static void html_load(const struct html *h)
     buf_z(h->out, "</div>\n");
 }
 
-void html_plots(const struct html *h)
+static void html_keys(const struct html *h)
 {
     uint32_t i;
 
@@ -423,6 +420,12 @@ void html_plots(const struct html *h)
         buf_z(h->out, "</label>\n");
     }
     buf_z(h->out, "</div>\n");
+}
+
+void html_plots(const struct html *h)
+{
+    if (h->n > 1)
+        html_keys(h);
     html_load(h);
     html_over_time(h);
     html_waits(h);

@@ -1,7 +1,7 @@
 /* report_text.c - the comparison on a terminal: one row a policy, then each in detail
  *
  * The columns are a table: head, width, a function that gives the cell. Bars take what the
- * terminal's width leaves, from 3 cells at 80 columns up. Names come from outside: control
+ * terminal's width leaves, from 2 cells at 80 columns up. Names come from outside: control
  * characters never reach the terminal (plain_cell). Colour only when asked, and nothing is
  * said by colour alone.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -68,7 +68,7 @@ static void cell_useful(const struct summary *s, figure out)
 }
 static void cell_allocated(const struct summary *s, figure out)
 {
-    percent_text(s->allocated, 1, out);
+    percent_text(s->allocated, s->fills && s->allocated < 0.99995 ? 2 : 1, out);
 }
 static void cell_wait(const struct summary *s, figure out)
 {
@@ -84,7 +84,7 @@ static void cell_span(const struct summary *s, figure out)
 }
 static void cell_frag(const struct summary *s, figure out)
 {
-    percent_text(s->frag, 1, out);
+    percent_text(s->frag, s->fills ? 2 : 1, out);
 }
 static void cell_cross(const struct summary *s, figure out)
 {
@@ -195,8 +195,8 @@ static void text_compare(const struct page *p)
             name = plain_length(p->sums[i]->r->about.policy);
     if (name > TEXT_NAME_MAX)
         name = TEXT_NAME_MAX;
-    if (name + fixed + 3 * TEXT_BARS > p->width)
-        name = p->width - fixed - 3 * TEXT_BARS;
+    if (name + fixed + 2 * TEXT_BARS > p->width)
+        name = p->width - fixed - 2 * TEXT_BARS;
     bar = (p->width - fixed - name) / TEXT_BARS;
     bar = bar < 10 ? bar : 10;
     buf_char(p->out, '\n');
@@ -206,11 +206,13 @@ static void text_compare(const struct page *p)
         compare_row(p, p->sums[i], name, bar);
     page_rule(p, 0);
     page_colour(p, "2");
+    if (summary_all_fill(p->sums, p->n))
+        buf_z(p->out, "jobs only arrive, none ends: alloc and frag are the state at the "
+                      "end of the list\n");
     buf_z(p->out,
           "useful, alloc, frag, lost: share of GPU capacity x time (lost: done twice)\n"
           "wait: submit to first start, of jobs that started   compl.: submit to end\n"
-          "p95: nearest rank   cross: gangs that no single lower domain held   "
-          "never: not started\n");
+          "p95: nearest rank   cross: gangs that no lower domain held   never: not started\n");
     page_colour(p, "0");
 }
 
@@ -224,12 +226,12 @@ static void group_head(const struct page *p, const char *what, uint32_t name)
 
     page_colour(p, "2");
     buf_pad(p->out, ' ', name + 2 + 9 + 2);
-    plain_cell(p->out, STR("wait"), 28);
+    plain_cell(p->out, STR("wait"), 24);
     buf_z(p->out, "  completion\n  ");
     plain_cell(p->out, str_of(what), name);
     for (i = 0; i < 9; i++) {
         buf_z(p->out, i == 1 || i == 5 ? "  " : "");
-        right_cell(p->out, heads[i], i == 0 ? 9 : 7);
+        right_cell(p->out, heads[i], i == 0 ? 9 : 6);
     }
     buf_char(p->out, '\n');
     page_colour(p, "0");
@@ -242,10 +244,10 @@ static void stat_cells(const struct page *p, const struct group_stat *g, bool qu
 
     buf_z(p->out, "  ");
     mean_text(g, f);
-    right_cell(p->out, f, 7);
+    right_cell(p->out, f, 6);
     for (q = QUANTILE_P50; q <= QUANTILE_P99; q++) {
         wait_text(g, g->at[q], f);
-        right_cell(p->out, quantiles ? f : "", 7);
+        right_cell(p->out, quantiles ? f : "", 6);
     }
 }
 
@@ -264,7 +266,7 @@ static void group_row(const struct page *p, const struct group_summary *g, uint3
 
 static void text_groups(const struct page *p, const struct summary *s)
 {
-    uint32_t name = p->width >= 100 ? 20 : 12, i;
+    uint32_t name = p->width >= 100 ? 28 : 16, i;
     struct group_summary rest = {0};
     char label[40];
 
@@ -383,9 +385,8 @@ static void text_counts(const struct page *p, const struct summary *s)
     buf_fmt(p->out, "  records %s · decisions %s · launches %s · stops %s",
             count_text(t->records, a), count_text(t->decisions, b),
             count_text(t->launches, c), count_text(t->stops, d));
-    buf_fmt(p->out, " · faults %s\n", count_text(t->faults, a));
-    buf_fmt(p->out, "  %s simulated in %s of CPU", secs_short((double)t->sim_us / 1e6, f),
-            secs_short(t->cpu_s, g));
+    buf_fmt(p->out, "\n  faults %s · %s simulated in %s of CPU", count_text(t->faults, a),
+            secs_short((double)t->sim_us / 1e6, f), secs_short(t->cpu_s, g));
     if (t->journal_bytes)
         buf_fmt(p->out, " · journal %s", size_text(t->journal_bytes, a));
     buf_char(p->out, '\n');

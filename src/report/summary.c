@@ -134,15 +134,14 @@ static void summary_shares(struct summary *s, const struct report *r)
     }
     if (s->lost < 0 && t->capacity)
         s->lost = u128_ratio(r->lost, t->capacity);
-    if (r->arrivals_seen && r->about.capacity_milli) {
-        /* A list that only arrives has no time to weigh by: the state at its end. */
+    s->fills = r->arrivals_seen && s->all.span.n == 0 && r->about.capacity_milli;
+    if (s->fills) {
         const struct arrival *a = &r->arrival_last;
         double capacity = (double)r->about.capacity_milli;
 
-        if (s->allocated < 0)
-            s->allocated = (double)a->used_milli / capacity;
-        if (s->frag < 0 && a->frag_milli >= 0)
-            s->frag = a->frag_milli / capacity;
+        s->useful = s->lost = -1;
+        s->allocated = (double)a->used_milli / capacity;
+        s->frag = a->frag_milli < 0 ? -1 : a->frag_milli / capacity;
     }
 }
 
@@ -201,6 +200,15 @@ void summary_all_destroy(struct summary **sums, uint32_t n)
     for (i = 0; i < n; i++)
         summary_destroy(sums[i]);
     free(sums);
+}
+
+bool summary_all_fill(struct summary *const *sums, uint32_t n)
+{
+    uint32_t i = 0;
+
+    while (i < n && sums[i]->fills)
+        i++;
+    return n > 0 && i == n;
 }
 
 bool summary_same_setting(const struct summary *a, const struct summary *b)

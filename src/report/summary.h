@@ -81,6 +81,9 @@ struct summary {
     uint32_t nqueues;
     uint64_t never_started, unfinished; /* unfinished: started, not ended */
     struct sorted_values waits;
+    /* Jobs only arrived and none ended, as in the FGD experiment: time is a mere order, so
+     * `allocated` and `frag` are the state after the last arrival, useful and lost nothing. */
+    bool fills;
     /* Fractions of capacity x time; negative: not measured. */
     double useful, allocated, frag, lost;
     bool ledger_sums; /* true without a ledger, too */
@@ -93,6 +96,8 @@ void summary_destroy(struct summary *s);
 /* One a report; destroyed together. */
 struct summary **summary_all(struct report *const *rs, uint32_t n);
 void summary_all_destroy(struct summary **sums, uint32_t n);
+
+bool summary_all_fill(struct summary *const *sums, uint32_t n); /* false for none */
 
 /* Same cluster, trace, seed and number of jobs: may be set side by side under one title. */
 bool summary_same_setting(const struct summary *a, const struct summary *b);
