@@ -1,7 +1,7 @@
 /* convert.c - a trace's row as the job spec that the scheduler sees
  *
- * Specs are made in the batch's arena: one allocation for spec, groups and shapes, about
- * 1 KiB, gone with the batch. Words are looked up only when a text differs from the row
+ * Specs are made in the batch's arena, about 700 bytes for a single task, gone with the
+ * batch. Words are looked up only when a text differs from the row
  * before. SPDX-License-Identifier: Apache-2.0 */
 #include "world/twin/convert.h"
 
@@ -28,62 +28,97 @@ static word_t word_of(struct convert *c, struct convert_word *last, struct str t
     return last->id;
 }
 
-struct convert_split convert_split(const struct trace_job *j, uint32_t gpus_per_node)
+static void leaf_add(struct convert_split *s, uint32_t tasks, uint32_t gpus,
+                     const struct trace_part *part)
 {
-    if (j->nodes) {
-        uint32_t each = j->gpus / j->nodes, rest = j->gpus % j->nodes;
-        if (!rest)
-            return (struct convert_split){j->nodes, each, 0, 0};
-        return (struct convert_split){rest, each + 1, j->nodes - rest, each};
+    if (!tasks)
+        return;
+    s->leaf[s->nleaves++] = (struct convert_leaf){tasks, gpus, part};
+    s->tasks += tasks;
+}
+
+/* n tasks that share so many GPUs as evenly as they can, the larger ones first. */
+static void leaves_even(struct convert_split *s, uint32_t n, uint32_t gpus,
+                        const struct trace_part *part)
+{
+    uint32_t each = gpus / n, rest = gpus % n;
+    leaf_add(s, rest, each + 1, part);
+    leaf_add(s, n - rest, each, part);
+}
+
+void convert_split(const struct trace_job *j, uint32_t gpus_per_node,
+                   struct convert_split *ret)
+{
+    ret->tasks = ret->nleaves = 0;
+    if (j->nparts) {
+        for (uint32_t i = 0; i < j->nparts && i < TRACE_PARTS_MAX; i++)
+            leaves_even(ret, j->parts[i].nodes ? j->parts[i].nodes : 1, j->parts[i].gpus,
+                        &j->parts[i]);
+    } else if (j->nodes) {
+        leaves_even(ret, j->nodes, j->gpus, NULL);
+    } else if (j->gpu_milli > 0 && j->gpu_milli < 1000) {
+        leaf_add(ret, j->gpus, 1, NULL);
+    } else if (j->gpus <= gpus_per_node) {
+        leaf_add(ret, 1, j->gpus, NULL);
+    } else {
+        leaf_add(ret, j->gpus / gpus_per_node, gpus_per_node, NULL);
+        leaf_add(ret, j->gpus % gpus_per_node != 0, j->gpus % gpus_per_node, NULL);
     }
-    if (j->gpus <= gpus_per_node)
-        return (struct convert_split){1, j->gpus, 0, 0};
-    uint32_t rest = j->gpus % gpus_per_node;
-    return (struct convert_split){j->gpus / gpus_per_node, gpus_per_node, rest != 0, rest};
+    if (!ret->tasks)
+        leaf_add(ret, 1, 0, NULL);
 }
 
 int convert_check(const struct trace_job *j, uint32_t gpus_per_node, struct err *err)
 {
-    if (j->nodes > JOB_SLOTS_MAX)
-        return err_set(err, ERANGE, "row %llu asks for %u nodes, more than %d",
-                       (unsigned long long)j->row + 1, j->nodes, JOB_SLOTS_MAX);
-    struct convert_split s = convert_split(j, gpus_per_node);
-    if (convert_tasks(&s) > JOB_SLOTS_MAX)
+    struct convert_split s;
+    uint64_t parts = 0;
+    for (uint32_t i = 0; i < j->nparts && i < TRACE_PARTS_MAX; i++)
+        parts += j->parts[i].nodes;
+    if (j->nodes > JOB_SLOTS_MAX || parts > JOB_SLOTS_MAX)
+        return err_set(err, ERANGE, "row %llu asks for more than %d nodes",
+                       (unsigned long long)j->row + 1, JOB_SLOTS_MAX);
+    convert_split(j, gpus_per_node, &s);
+    if (s.tasks > JOB_SLOTS_MAX)
         return err_set(err, ERANGE, "row %llu asks for %u GPUs, more than %d tasks can hold",
                        (unsigned long long)j->row + 1, j->gpus, JOB_SLOTS_MAX);
-    if (s.gpus_each > NODE_DEVICES_MAX)
-        return err_set(err, ERANGE, "row %llu asks for more than %d GPUs on one node",
-                       (unsigned long long)j->row + 1, NODE_DEVICES_MAX);
+    for (uint32_t i = 0; i < s.nleaves; i++)
+        if (s.leaf[i].gpus > NODE_DEVICES_MAX)
+            return err_set(err, ERANGE, "row %llu asks for more than %d GPUs on one node",
+                           (unsigned long long)j->row + 1, NODE_DEVICES_MAX);
     return 0;
 }
 
-static void shape_types(struct convert *c, const struct trace_job *j, struct shape *s)
+static void shape_types(struct convert *c, const struct str *types, uint32_t n,
+                        struct shape *s)
 {
-    uint32_t n = j->ntypes < SHAPE_TYPES_MAX ? j->ntypes : SHAPE_TYPES_MAX;
-    for (uint32_t i = 0; i < n; i++) {
-        word_t id = word_of(c, &c->types[i], j->types[i]);
+    for (uint32_t i = 0; i < n && i < SHAPE_TYPES_MAX; i++) {
+        word_t id = word_of(c, &c->types[i], types[i]);
         if (!id)
             continue;
-        uint32_t ppm = c->belief->type.n ? factors_get(&c->belief->type, j->types[i]) : PPM;
+        uint32_t ppm = c->belief->type.n ? factors_get(&c->belief->type, types[i]) : PPM;
         s->types[s->ntypes].type = id;
         s->types[s->ntypes++].speed_milli = ppm / 1000 ? ppm / 1000 : 1;
     }
 }
 
-static void shape_fill(struct convert *c, const struct trace_job *j, uint32_t gpus,
-                       struct shape *s)
+static void shape_fill(struct convert *c, const struct trace_job *j,
+                       const struct convert_leaf *leaf, struct shape *s)
 {
-    s->cpu_milli = j->cpu_milli;
-    s->mem_bytes = j->mem_bytes;
+    const struct trace_part *part = leaf->part;
+    uint32_t milli = part ? part->gpu_milli : j->gpu_milli;
+    s->cpu_milli = part ? part->cpu_milli : j->cpu_milli;
+    s->mem_bytes = part ? part->mem_bytes : j->mem_bytes;
     s->pod_slots = 1;
-    if (gpus) {
-        bool share = j->gpu_milli > 0 && j->gpu_milli < 1000;
+    if (leaf->gpus) {
+        bool share = milli > 0 && milli < 1000;
         s->gpu_mode = share ? GPU_SHARE : GPU_WHOLE;
-        s->gpu_count = gpus;
-        s->gpu_milli = share ? j->gpu_milli : 1000;
+        s->gpu_count = leaf->gpus;
+        s->gpu_milli = share ? milli : 1000;
         s->gpu_mem_bytes = share ? j->gpu_mem_bytes : 0;
-        if (j->ntypes)
-            shape_types(c, j, s);
+        if (part)
+            shape_types(c, part->types, part->ntypes, s);
+        else
+            shape_types(c, j->types, j->ntypes, s);
     }
     word_t tag = word_of(c, &c->tag, j->need_tag);
     if (tag) {
@@ -104,26 +139,25 @@ static struct group_spec leaf(uint16_t parent, uint16_t shape, uint32_t count)
 }
 
 static void tree_fill(struct convert *c, const struct trace_job *j, struct job_spec *spec,
-                      struct group_spec *groups, struct shape *shapes)
+                      struct arena *a)
 {
-    struct convert_split split = convert_split(j, c->gpus_per_node);
-    uint32_t ntasks = convert_tasks(&split);
-    spec->nshapes = split.more ? 2 : 1;
-    shape_fill(c, j, split.gpus_each, &shapes[0]);
-    if (split.more)
-        shape_fill(c, j, split.gpus_more, &shapes[1]);
-    if (ntasks == 1) {
-        groups[0] = leaf(GROUP_NONE, 0, 1);
-        spec->ngroups = 1;
-    } else {
-        groups[0] = (struct group_spec){
+    struct convert_split split;
+    convert_split(j, c->gpus_per_node, &split);
+    bool gang = split.tasks > 1;
+    struct group_spec *groups = arena_zero(a, (split.nleaves + gang) * sizeof *groups);
+    struct shape *shapes = arena_zero(a, split.nleaves * sizeof *shapes);
+    if (gang)
+        groups[spec->ngroups++] = (struct group_spec){
             .parent = GROUP_NONE, .shape = GROUP_NONE, .whole = 1, .count = {1, 1, 1, 1}};
-        groups[1] = leaf(0, 0, split.tasks);
-        spec->ngroups = 2;
-        if (split.more)
-            groups[spec->ngroups++] = leaf(0, 1, split.more);
+    for (uint32_t i = 0; i < split.nleaves; i++) {
+        shape_fill(c, j, &split.leaf[i], &shapes[i]);
+        groups[spec->ngroups++] =
+            leaf(gang ? 0 : GROUP_NONE, (uint16_t)i, split.leaf[i].tasks);
     }
     groups[0].required = word_of(c, &c->level, j->need_level);
+    spec->nshapes = split.nleaves;
+    spec->groups = groups;
+    spec->shapes = shapes;
 }
 
 /* What the scheduler is told of the run time. The error is log-normal with median 1: users
@@ -149,12 +183,7 @@ static int64_t expected_of(struct convert *c, const struct trace_job *j, uint8_t
 const struct job_spec *convert_job(struct convert *c, const struct trace_job *j,
                                    struct str name, int64_t submitted_at, struct arena *a)
 {
-    struct convert_made {
-        struct job_spec spec;
-        struct group_spec groups[3];
-        struct shape shapes[2];
-    } *made = arena_zero(a, sizeof *made);
-    struct job_spec *spec = &made->spec;
+    struct job_spec *spec = arena_zero(a, sizeof *spec);
     spec->name = name;
     spec->kind = JOB_FINITE;
     spec->on_loss = c->belief->on_loss;
@@ -172,8 +201,6 @@ const struct job_spec *convert_job(struct convert *c, const struct trace_job *j,
         spec->ckpt_save_us = c->belief->ckpt_save_us;
         spec->ckpt_restore_us = c->belief->ckpt_restore_us;
     }
-    spec->groups = made->groups;
-    spec->shapes = made->shapes;
-    tree_fill(c, j, spec, made->groups, made->shapes);
+    tree_fill(c, j, spec, a);
     return spec;
 }

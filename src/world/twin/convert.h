@@ -1,7 +1,8 @@
 /* convert.h - a trace's row as the job spec that the scheduler sees
  * Up to gpus_per_node GPUs are one task. More are a gang: GPUs div gpus_per_node tasks that
  * fill a node and one task for the remainder (12 = 8 + 4), under one whole root. Where the
- * trace fixes the number of nodes, that many tasks, as equal as they can be. SPDX-License-Identifier: Apache-2.0 */
+ * trace fixes the number of nodes, that many tasks, as equal as they can be; the parts of
+ * a heterogeneous job are one leaf each. Shares are one device a task. SPDX-License-Identifier: Apache-2.0 */
 #ifndef MUSTER_CONVERT_H
 #define MUSTER_CONVERT_H
 
@@ -25,18 +26,22 @@ struct convert {
     word_t node_level; /* "node" */
 };
 
+enum { CONVERT_LEAVES_MAX = 2 * TRACE_PARTS_MAX };
+
+struct convert_leaf { /* equal tasks */
+    uint32_t tasks, gpus;          /* of each */
+    const struct trace_part *part; /* NULL: the job itself says what they need */
+};
+
 struct convert_split {
-    uint32_t tasks, gpus_each; /* at least one task */
-    uint32_t more, gpus_more;  /* and `more` tasks of another size; 0: none */
+    uint32_t tasks, nleaves;
+    struct convert_leaf leaf[CONVERT_LEAVES_MAX];
 };
 
 void convert_init(struct convert *c, struct words *words, uint32_t gpus_per_node, bool oracle,
                   const struct belief *belief, uint64_t seed);
-struct convert_split convert_split(const struct trace_job *j, uint32_t gpus_per_node);
-static inline uint32_t convert_tasks(const struct convert_split *s)
-{
-    return s->tasks + s->more;
-}
+void convert_split(const struct trace_job *j, uint32_t gpus_per_node,
+                   struct convert_split *ret);
 
 /* Can the row be a job at all? 0, or -ERANGE with err naming row and number. */
 int convert_check(const struct trace_job *j, uint32_t gpus_per_node, struct err *err);

@@ -72,42 +72,59 @@ static int by_start(const void *one, const void *other, void *arg)
     return (a > b) - (a < b);
 }
 
-static int arrivals_recorded(struct twin *t, struct err *err)
+/* Rows that never ran, or whose run time nobody knows, cannot be replayed: they would hold
+ * their GPUs for good. */
+static bool is_replayable(const struct twin_options *o, const struct trace_job *j)
 {
-    t->arrivals = mem_alloc((t->o.njobs + 1u) * sizeof *t->arrivals);
-    for (uint32_t i = 0; i < t->o.njobs; i++)
-        if (t->o.jobs[i].start_us != TRACE_NEVER)
+    if (o->recorded && j->start_us == TRACE_NEVER)
+        return false;
+    return o->forever || j->run_us != TRACE_NEVER;
+}
+
+static int arrivals_choose(struct twin *t, struct err *err)
+{
+    const struct twin_options *o = &t->o;
+    t->arrivals = mem_alloc((o->njobs + 1u) * sizeof *t->arrivals);
+    for (uint32_t i = 0; i < o->njobs; i++)
+        if (is_replayable(o, &o->jobs[i]))
             t->arrivals[t->narrivals++] = i;
-    if (!t->narrivals && t->o.njobs)
-        return err_set(err, EINVAL, "the trace has no recorded starts to replay");
-    t->counts.skipped = t->o.njobs - t->narrivals;
-    qsort_r(t->arrivals, t->narrivals, sizeof *t->arrivals, by_start,
-            (void *)(uintptr_t)t->o.jobs);
+    t->counts.skipped = o->njobs - t->narrivals;
+    if (!t->narrivals && o->njobs)
+        return err_set(err, EINVAL, "no row of the trace has %s",
+                       o->recorded ? "a recorded start" : "a run time");
+    if (o->recorded)
+        qsort_r(t->arrivals, t->narrivals, sizeof *t->arrivals, by_start,
+                (void *)(uintptr_t)o->jobs);
+    else if (!t->counts.skipped) {
+        free(t->arrivals); /* arrival i is row i */
+        t->arrivals = NULL;
+    }
+    return 0;
+}
+
+static int arrivals_ordered(struct twin *t, struct err *err)
+{
+    const struct twin_options *o = &t->o;
+    t->arrivals = mem_alloc((o->norder + 1u) * sizeof *t->arrivals);
+    t->narrivals = o->norder;
+    for (uint32_t i = 0; i < o->norder; i++) {
+        if (o->order[i] >= o->njobs)
+            return err_set(err, ERANGE, "the order names row %u of %u", o->order[i], o->njobs);
+        t->arrivals[i] = o->order[i];
+    }
     return 0;
 }
 
 static int arrivals_make(struct twin *t, struct err *err)
 {
     const struct twin_options *o = &t->o;
-    t->narrivals = o->order ? o->norder : o->njobs;
-    if (o->recorded) {
-        t->narrivals = 0;
-        int rc = arrivals_recorded(t, err);
-        if (rc)
-            return rc;
-    } else if (o->order) {
-        t->arrivals = mem_alloc((o->norder + 1u) * sizeof *t->arrivals);
-        for (uint32_t i = 0; i < o->norder; i++) {
-            if (o->order[i] >= o->njobs)
-                return err_set(err, ERANGE, "the order names row %u of %u", o->order[i],
-                               o->njobs);
-            t->arrivals[i] = o->order[i];
-        }
-    }
+    int rc = o->order ? arrivals_ordered(t, err) : arrivals_choose(t, err);
+    if (rc)
+        return rc;
     if (t->narrivals > JOBS_MOST)
         return err_set(err, ERANGE, "more than %d jobs", JOBS_MOST);
     for (uint32_t i = 0; i < o->njobs; i++) {
-        int rc = convert_check(&o->jobs[i], t->convert.gpus_per_node, err);
+        rc = convert_check(&o->jobs[i], t->convert.gpus_per_node, err);
         if (rc)
             return rc;
     }

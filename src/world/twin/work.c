@@ -25,8 +25,9 @@ static void size_gang(const struct twin *t, struct twin_gang *g)
             g->need = 1;
         return;
     }
-    struct convert_split s = convert_split(job_row(t, g->job), t->convert.gpus_per_node);
-    g->need = g->want = convert_tasks(&s);
+    struct convert_split split;
+    convert_split(job_row(t, g->job), t->convert.gpus_per_node, &split);
+    g->need = g->want = split.tasks;
 }
 
 static void declare_checkpoints(const struct twin *t, struct twin_gang *g, int64_t interval,
@@ -308,7 +309,8 @@ static void gangs_forget(struct twin *t, uint32_t job)
 static void report_row(struct twin *t, uint32_t job, int64_t end_at)
 {
     const struct trace_job *row = job_row(t, job);
-    struct convert_split split = convert_split(row, t->convert.gpus_per_node);
+    struct convert_split split;
+    convert_split(row, t->convert.gpus_per_node, &split);
     struct twin_outcome o = {
         .arrival = job,
         .row = row,
@@ -318,7 +320,7 @@ static void report_row(struct twin *t, uint32_t job, int64_t end_at)
         .end_us = end_at,
         .run_us = t->o.forever ? INT64_MIN : row->run_us,
         .gpu_milli = (uint64_t)row->gpus * row->gpu_milli,
-        .tasks = convert_tasks(&split),
+        .tasks = split.tasks,
     };
     uint32_t id = t->job_gang[job];
     if (id != NONE) {
