@@ -31,6 +31,7 @@ struct loader {
     yaml_parser_t parser;
     struct arena *arena;
     const char *file;
+    struct str text;
     struct err *err;
     uint32_t nnodes, depth;
     struct ynode *root;
@@ -43,6 +44,20 @@ static int fail(struct loader *l, yaml_mark_t at, int code, const char *why)
                    why);
 }
 
+/* The mark of a byte, where libyaml gives only its offset; column in bytes. */
+static yaml_mark_t mark_of(struct str text, size_t offset)
+{
+    yaml_mark_t at = {0};
+    for (size_t i = 0; i < offset && i < text.len; i++) {
+        at.column++;
+        if (text.ptr[i] == '\n') {
+            at.line++;
+            at.column = 0;
+        }
+    }
+    return at;
+}
+
 /* libyaml's own message: what, where, and what it was reading. */
 static int fail_syntax(struct loader *l)
 {
@@ -51,8 +66,7 @@ static int fail_syntax(struct loader *l)
     if (p->error == YAML_MEMORY_ERROR)
         return err_set(l->err, ENOMEM, "%s: out of memory", l->file);
     if (p->error == YAML_READER_ERROR)
-        return err_set(l->err, EINVAL, "%s: byte %zu: %s", l->file, p->problem_offset,
-                       problem);
+        return fail(l, mark_of(l->text, p->problem_offset), EINVAL, problem);
     if (!p->context)
         return fail(l, p->problem_mark, EINVAL, problem);
     return err_set(l->err, EINVAL, "%s:%zu:%zu: %s (%s that began in line %zu)", l->file,
@@ -198,7 +212,7 @@ static int on_event(struct loader *l, const yaml_event_t *e)
 int yaml_parse(const char *name, struct str text, struct arena *a, struct ynode **ret,
                struct err *err)
 {
-    struct loader l = {.arena = a, .err = err};
+    struct loader l = {.arena = a, .err = err, .text = text};
     l.file = arena_str(a, str_of(name)).ptr;
     if (!yaml_parser_initialize(&l.parser))
         return err_set(err, ENOMEM, "%s: out of memory", l.file);
