@@ -1,6 +1,6 @@
 /* figures.c - durations, shares, exact sums and bars for the printers
- * Durations keep three or four digits, so that two policies a few percent apart still look
- * different. SPDX-License-Identifier: Apache-2.0 */
+ * Durations keep three or four digits, so that two policies a few percent apart still
+ * look different. SPDX-License-Identifier: Apache-2.0 */
 #include "report/figures.h"
 
 #include <stdio.h>
@@ -23,7 +23,10 @@ static char *secs_text(double s, const char *const units[4], figure out)
         unit = units[1];
     }
     snprintf(out, sizeof(figure), "%s%.*f%s", s < 0 ? "-" : "",
-             v == 0 || v >= 99.95 ? 0 : v >= 9.995 ? 1 : 2, v, unit);
+             v == 0 || v >= 99.95 ? 0
+             : v >= 9.995         ? 1
+                                  : 2,
+             v, unit);
     return out;
 }
 
@@ -88,8 +91,8 @@ char *exact_secs(__int128 us, figure out)
         for (n = strlen(rest); rest[n - 1] == '0'; n--)
             rest[n - 1] = 0;
     }
-    snprintf(out, sizeof(figure), "%s%.52s%.8s s", left < 0 && us > -US_PER_S ? "-" : "",
-             grouped, rest);
+    snprintf(out, sizeof(figure), "%s%.52s%.8s s",
+             left < 0 && us > -US_PER_S ? "-" : "", grouped, rest);
     return out;
 }
 

@@ -29,7 +29,8 @@ char *i128_text(__int128 v, figure out);
 void plain_cell(struct buf *b, struct str s, uint32_t most);
 uint32_t plain_length(struct str s);
 
-/* A bar of eighth blocks, `width` cells wide, padded with spaces. fraction is clamped. */
+/* A bar of eighth blocks, `width` cells wide, padded with spaces. fraction is clamped.
+ */
 void bar_cells(struct buf *b, double fraction, uint32_t width);
 
 #endif

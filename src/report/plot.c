@@ -1,7 +1,7 @@
 /* plot.c - axes with round ticks, and lines in a stretching SVG
  *
- * The frame is 1000 x 1000 user units with preserveAspectRatio="none"; y grows upward for
- * the caller. Paths use one decimal: at 1,400 pixels that is a seventh of a pixel.
+ * The frame is 1000 x 1000 user units with preserveAspectRatio="none"; y grows upward
+ * for the caller. Paths use one decimal: at 1,400 pixels that is a seventh of a pixel.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/plot.h"
 
@@ -21,9 +21,11 @@ static void axis_tick(struct axis *a, double at, bool minor, const char *fmt, do
     a->nticks++;
 }
 
-void axis_linear(struct axis *a, double hi, uint32_t parts, double scale, const char *unit)
+void axis_linear(struct axis *a, double hi, uint32_t parts, double scale,
+                 const char *unit)
 {
-    double wish = (hi > 0 ? hi * scale : 1) / parts, step = pow(10, floor(log10(wish))), v;
+    double wish = (hi > 0 ? hi * scale : 1) / parts, step = pow(10, floor(log10(wish))),
+           v;
     uint32_t i, n;
 
     if (wish > 5 * step * (1 + 1e-9))
@@ -36,7 +38,8 @@ void axis_linear(struct axis *a, double hi, uint32_t parts, double scale, const 
     *a = (struct axis){.hi = n * step / scale};
     for (i = 0; i <= n; i++) {
         v = i * step;
-        axis_tick(a, v / scale, parts > 6 && i % 2, step < 1 ? "%.2g%s" : "%.0f%s", v, unit);
+        axis_tick(a, v / scale, parts > 6 && i % 2, step < 1 ? "%.2g%s" : "%.0f%s", v,
+                  unit);
     }
 }
 
@@ -46,12 +49,23 @@ void axis_time(struct axis *a, double hi_s)
         double step, unit;
         const char *name;
     } steps[] = {
-        {1, 1, "s"},           {5, 1, "s"},           {15, 1, "s"},
-        {60, 60, "min"},       {300, 60, "min"},      {900, 60, "min"},
-        {3600, 3600, "h"},     {3 * 3600, 3600, "h"}, {6 * 3600, 3600, "h"},
-        {86400, 86400, "d"},   {2 * 86400, 86400, "d"}, {5 * 86400, 86400, "d"},
-        {10 * 86400, 86400, "d"}, {30 * 86400, 86400, "d"}, {100 * 86400, 86400, "d"},
-        {365 * 86400.0, 86400, "d"}, {3650 * 86400.0, 86400, "d"},
+        {1, 1, "s"},
+        {5, 1, "s"},
+        {15, 1, "s"},
+        {60, 60, "min"},
+        {300, 60, "min"},
+        {900, 60, "min"},
+        {3600, 3600, "h"},
+        {3 * 3600, 3600, "h"},
+        {6 * 3600, 3600, "h"},
+        {86400, 86400, "d"},
+        {2 * 86400, 86400, "d"},
+        {5 * 86400, 86400, "d"},
+        {10 * 86400, 86400, "d"},
+        {30 * 86400, 86400, "d"},
+        {100 * 86400, 86400, "d"},
+        {365 * 86400.0, 86400, "d"},
+        {3650 * 86400.0, 86400, "d"},
     };
     uint32_t n = sizeof steps / sizeof *steps, k = 0, i;
     double step;
@@ -75,16 +89,18 @@ void axis_log_time(struct axis *a, double hi_s)
         const char *unit;
         bool minor;
     } marks[] = {
-        {1, 1, "s", false},        {10, 10, "s", true},      {60, 1, "min", false},
-        {600, 10, "min", true},    {3600, 1, "h", false},    {21600, 6, "h", true},
-        {86400, 1, "d", false},    {864000, 10, "d", false}, {8640000, 100, "d", false},
-        {86400000, 1000, "d", false},
+        {1, 1, "s", false},         {10, 10, "s", true},
+        {60, 1, "min", false},      {600, 10, "min", true},
+        {3600, 1, "h", false},      {21600, 6, "h", true},
+        {86400, 1, "d", false},     {864000, 10, "d", false},
+        {8640000, 100, "d", false}, {86400000, 1000, "d", false},
     };
     uint32_t i;
 
     *a = (struct axis){.lo = 1, .hi = hi_s > 60 ? hi_s : 60, .log = true};
     for (i = 0; i < sizeof marks / sizeof *marks && marks[i].at <= a->hi; i++)
-        axis_tick(a, marks[i].at, marks[i].minor, "%.0f %s", marks[i].value, marks[i].unit);
+        axis_tick(a, marks[i].at, marks[i].minor, "%.0f %s", marks[i].value,
+                  marks[i].unit);
 }
 
 /* 0 .. 1 along the axis. */
@@ -105,7 +121,8 @@ void plot_open(struct plot *p, struct str label)
     buf_z(p->out, "\"><svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" "
                   "aria-hidden=\"true\"><path class=\"grid\" d=\"");
     for (i = 0; i < p->y.nticks; i++)
-        buf_fmt(p->out, "M0 %.1fH1000", 1000 - 1000 * axis_place(&p->y, p->y.ticks[i].at));
+        buf_fmt(p->out, "M0 %.1fH1000",
+                1000 - 1000 * axis_place(&p->y, p->y.ticks[i].at));
     for (i = 0; i < p->x.nticks; i++)
         buf_fmt(p->out, "M%.1f 0V1000", 1000 * axis_place(&p->x, p->x.ticks[i].at));
     buf_z(p->out, "\"/>");
@@ -135,8 +152,10 @@ void plot_tip_open(struct plot *p, double x0, double x1)
 {
     double a = 1000 * axis_place(&p->x, x0), b = 1000 * axis_place(&p->x, x1);
 
-    buf_fmt(p->out, "<rect class=\"tip\" x=\"%.1f\" y=\"0\" width=\"%.1f\" height=\"1000\"><title>",
-            a, b - a);
+    buf_fmt(
+        p->out,
+        "<rect class=\"tip\" x=\"%.1f\" y=\"0\" width=\"%.1f\" height=\"1000\"><title>",
+        a, b - a);
 }
 
 void plot_tip_close(struct plot *p)

@@ -1,10 +1,10 @@
 /* quantile.c - one sort, then every group's quantiles in one walk
  *
- * The values are sorted once by a radix sort of indexes, byte by byte from the lowest; bytes
- * in which all values agree are skipped. Each group's members then come by in ascending
- * order, so its quantiles are found by counting: when the group's counter reaches the rank,
- * this is the value. A million jobs in a thousand queues take as long as in one.
- * SPDX-License-Identifier: Apache-2.0 */
+ * The values are sorted once by a radix sort of indexes, byte by byte from the lowest;
+ * bytes in which all values agree are skipped. Each group's members then come by in
+ * ascending order, so its quantiles are found by counting: when the group's counter
+ * reaches the rank, this is the value. A million jobs in a thousand queues take as long
+ * as in one. SPDX-License-Identifier: Apache-2.0 */
 #include "report/quantile.h"
 
 #include "base/mem.h"

@@ -18,12 +18,12 @@ struct group_stat {
     int64_t at[QUANTILES]; /* 0 when n is 0 */
 };
 
-/* The order that sorts values ascending (stable): ret_order[0..n) becomes indexes. Radix
- * sort, O(n x bytes that differ); the caller frees nothing. */
+/* The order that sorts values ascending (stable): ret_order[0..n) becomes indexes.
+ * Radix sort, O(n x bytes that differ); the caller frees nothing. */
 void quantile_sort(const int64_t *values, uint32_t n, uint32_t *ret_order);
 
-/* Walk values in sorted order and fill stats[group[i]] for each i, ngroups of them. group
- * NULL: all in stats[0]. */
+/* Walk values in sorted order and fill stats[group[i]] for each i, ngroups of them.
+ * group NULL: all in stats[0]. */
 void quantile_groups(const int64_t *values, const uint32_t *order, uint32_t n,
                      const uint32_t *group, struct group_stat *stats, uint32_t ngroups);
 

@@ -1,7 +1,7 @@
 /* report.c - takes in what a run says about itself
  *
- * Feeding is O(1) amortised for each call and keeps 24 bytes a job, a bounded series and
- * integer sums; nothing is worked out before somebody prints (summary.c).
+ * Feeding is O(1) amortised for each call and keeps 24 bytes a job, a bounded series
+ * and integer sums; nothing is worked out before somebody prints (summary.c).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/report.h"
 
@@ -51,18 +51,22 @@ static uint32_t report_queue(struct report *r, struct str name)
 void report_job(struct report *r, const struct report_job *j)
 {
     bool started = j->first_start_us != INT64_MIN;
-    bool ended = started && j->end_us != INT64_MIN; /* cancelled in the queue: no span */
+    bool ended =
+        started && j->end_us != INT64_MIN; /* cancelled in the queue: no span */
 
-    vec_push(&r->jobs, (struct kept_job){
-                           .wait_us = started ? j->first_start_us - j->submit_us : JOB_NEVER,
-                           .span_us = ended ? j->end_us - j->submit_us : JOB_NEVER,
-                           .queue = report_queue(r, j->queue),
-                           .size = (uint8_t)size_class_of(j->gpu_milli),
-                       });
+    vec_push(&r->jobs,
+             (struct kept_job){
+                 .wait_us = started ? j->first_start_us - j->submit_us : JOB_NEVER,
+                 .span_us = ended ? j->end_us - j->submit_us : JOB_NEVER,
+                 .queue = report_queue(r, j->queue),
+                 .size = (uint8_t)size_class_of(j->gpu_milli),
+             });
     r->tasks += j->tasks;
     r->restarts += j->restarts;
     r->cross_domain += j->cross_domain;
     r->failed += j->failed != 0;
+    if (j->run_us > 0)
+        r->run += (u128)j->run_us * j->gpu_milli;
     if (j->lost_us > 0)
         r->lost += (u128)j->lost_us * j->gpu_milli;
     if (j->recorded_start_us != INT64_MIN) {
@@ -125,7 +129,8 @@ void report_arrival(struct report *r, uint64_t arrived_milli, uint64_t used_mill
                     r->about.capacity_milli);
 }
 
-static void columns_line(struct buf *out, const char *name, const double values[COLUMNS])
+static void columns_line(struct buf *out, const char *name,
+                         const double values[COLUMNS])
 {
     uint32_t i;
 
@@ -143,7 +148,8 @@ int report_columns(const struct report *r, struct buf *out, struct err *err)
     double alloc[COLUMNS], frag[COLUMNS];
 
     if (r->columns.seen.n == 0)
-        return err_set(err, ENODATA, "policy " STR_FMT ": no arrival at a cluster with GPUs",
+        return err_set(err, ENODATA,
+                       "policy " STR_FMT ": no arrival at a cluster with GPUs",
                        STR_ARG(r->about.policy));
     columns_settle(&r->columns, alloc, frag);
     columns_line(out, "allocation", alloc);

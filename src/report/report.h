@@ -1,6 +1,6 @@
 /* report.h - what happened, as numbers, tables, JSON and one HTML page
- * The twin (or the history) feeds one struct report a policy; the printers take several and
- * set them side by side. SPDX-License-Identifier: Apache-2.0 */
+ * The twin (or the history) feeds one struct report a policy; the printers take several
+ * and set them side by side. SPDX-License-Identifier: Apache-2.0 */
 #ifndef MUSTER_REPORT_H
 #define MUSTER_REPORT_H
 
@@ -26,21 +26,23 @@ void report_destroy(struct report *r);
 /* One job that ended or was cut by the end of the run. */
 struct report_job {
     struct str queue; /* "" is one queue too */
-    int64_t submit_us, first_start_us, end_us; /* first_start INT64_MIN: never started;
-                                                  end INT64_MIN: still running at the end */
+    int64_t submit_us;
+    int64_t first_start_us; /* INT64_MIN: never started */
+    int64_t end_us;         /* INT64_MIN: still running at the end */
     int64_t run_us;         /* useful run time of the whole job */
     uint64_t gpu_milli;     /* of all its tasks */
     uint32_t tasks, restarts;
-    int64_t lost_us;        /* work done twice */
-    uint32_t cross_domain;  /* gangs that a lower level could not hold: 1; else 0 */
-    int32_t failed;         /* ended badly by its own fault */
+    int64_t lost_us;           /* work done twice */
+    uint32_t cross_domain;     /* gangs that a lower level could not hold: 1; else 0 */
+    int32_t failed;            /* ended badly by its own fault */
     int64_t recorded_start_us; /* the trace's own start; INT64_MIN: not known */
 };
 void report_job(struct report *r, const struct report_job *j);
 
-/* State from `at` on: GPUs allocated, useful, asked for by waiting jobs, fragmented (milli).
+/* State from `at` on: GPUs allocated, asked for by waiting jobs, fragmented (milli).
  * Kept as a time-weighted series of at most 2,048 points (merged as it grows) and exact
- * integrals. */
+ * integrals. `at` never goes back; call it once more when the run is over, since the
+ * last level has no length of its own. */
 struct report_level {
     int64_t at;
     uint64_t used_milli, pending_milli, capacity_milli;
@@ -54,11 +56,12 @@ struct report_totals {
     uint64_t records, decisions, launches, stops, faults, journal_bytes;
     double cpu_s;
     int64_t sim_us;
-    uint64_t unplaced_jobs;     /* never started */
+    uint64_t unplaced_jobs; /* never started */
     uint64_t unplaced_gpu_milli;
 };
 void report_totals(struct report *r, const struct report_totals *t);
-/* Replay of the site's own starts: error of the twin against the record, printed first. */
+/* Replay of the site's own starts: error of the twin against the record, printed first.
+ */
 struct report_error {
     uint64_t jobs;
     double wait_mean_recorded_s, wait_mean_twin_s, wait_p95_abs_err_s;
@@ -70,10 +73,13 @@ void report_error(struct report *r, const struct report_error *e);
 /* The FGD layout: one observation after each arrival. */
 void report_arrival(struct report *r, uint64_t arrived_milli, uint64_t used_milli,
                     double frag_milli);
-/* "name,v0,...,v130" lines: allocation and fragmentation (2 decimals). */
+/* "name,v0,...,v130" lines: allocation and fragmentation in per cent (2 decimals; empty
+ * where nothing was seen). 0, or -ENODATA with err: no arrival, or a cluster without
+ * GPUs. */
 int report_columns(const struct report *r, struct buf *out, struct err *err);
 
-/* Printers. width: of the terminal (bars shrink). */
+/* Printers; all append to out. width: of the terminal, used between 80 and 120 (bars
+ * shrink). colour: ANSI colours. docs/report-format.md is the schema of the JSON. */
 void report_text(struct report *const *rs, uint32_t n, uint32_t width, bool colour,
                  struct buf *out);
 void report_json(struct report *const *rs, uint32_t n, struct buf *out);

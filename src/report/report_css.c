@@ -1,15 +1,15 @@
 /* report_css.c - how the report page looks
  *
- * One style sheet, light and dark by the reader's preference, from 360 pixels up, and on
- * paper. Colours are variables; categorical ones were chosen to keep a contrast of 3:1
- * against both backgrounds and differ in lightness too. Check boxes hide a policy in all
- * plots through :has(), so the page needs no script (a browser without :has() only loses
- * the hiding).
- * SPDX-License-Identifier: Apache-2.0 */
+ * One style sheet, light and dark by the reader's preference, from 360 pixels up, and
+ * on paper. Colours are variables; categorical ones were chosen to keep a contrast of
+ * 3:1 against both backgrounds and differ in lightness too. Check boxes hide a policy
+ * in all plots through :has(), so the page needs no script (a browser without :has()
+ * only loses the hiding). SPDX-License-Identifier: Apache-2.0 */
 #include "report/html.h"
 
 const char report_css[] =
-    ":root{color-scheme:light dark;--bg:#fbfbfa;--card:#fff;--ink:#1d2329;--soft:#5c6670;"
+    ":root{color-scheme:light "
+    "dark;--bg:#fbfbfa;--card:#fff;--ink:#1d2329;--soft:#5c6670;"
     "--line:#e2e5e8;--grid:#e9ecee;--best:#e8f4ec;--bar:#c9d8f0;--warn:#b42318;"
     "--p0:#2463c9;--p1:#d0660a;--p2:#1d8a50;--p3:#7d4cc0;--p4:#c4352b;--p5:#0b8792;"
     "--p6:#bb3a88;--p7:#77741a;"
@@ -37,9 +37,11 @@ const char report_css[] =
     ".lead{max-width:72ch;color:var(--soft);margin-bottom:12px}\n"
     ".facts{display:flex;flex-wrap:wrap;gap:2px 22px;color:var(--soft)}\n"
     ".facts b{color:var(--ink);font-weight:600}\n"
-    ".panel,.card{background:var(--card);border:1px solid var(--line);border-radius:10px}\n"
+    ".panel,.card{background:var(--card);border:1px solid "
+    "var(--line);border-radius:10px}\n"
     ".panel{padding:16px 18px;margin-top:14px}\n"
-    ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(200px,274px));gap:12px;"
+    ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(200px,274px));"
+    "gap:12px;"
     "margin-top:22px}\n"
     ".card{padding:14px 16px}\n"
     ".card h2{font-size:13px;font-weight:500;color:var(--soft);margin:0}\n"
@@ -55,7 +57,8 @@ const char report_css[] =
     "thead th{font-weight:500;font-size:12.5px;color:var(--soft);border-top:0;"
     "vertical-align:bottom;line-height:1.25}\n"
     "thead tr+tr th{padding-top:0}\n"
-    "thead tr:first-child th:first-child,tbody th{text-align:left;position:sticky;left:0;background:var(--card);"
+    "thead tr:first-child th:first-child,tbody "
+    "th{text-align:left;position:sticky;left:0;background:var(--card);"
     "z-index:1}\n"
     "tbody th{font-weight:600;max-width:230px;overflow:hidden;text-overflow:ellipsis}\n"
     "td.best{background:var(--best);font-weight:600}\n"
@@ -64,10 +67,12 @@ const char report_css[] =
     "background-position:10px calc(100% - 2px)}\n"
     ".group{text-align:center;border-bottom:1px solid var(--line)}\n"
     ".note{font-size:13px;color:var(--soft);margin-top:8px;max-width:90ch}\n"
-    ".keys{display:flex;flex-wrap:wrap;gap:6px 8px;margin:12px 0 0;position:sticky;top:0;"
+    ".keys{display:flex;flex-wrap:wrap;gap:6px 8px;margin:12px 0 "
+    "0;position:sticky;top:0;"
     "background:var(--bg);padding:8px 0;z-index:5}\n"
     ".key{display:inline-flex;align-items:center;gap:7px;padding:2px 11px 2px 8px;"
-    "border:1px solid var(--line);border-radius:99px;background:var(--card);font-size:13px;"
+    "border:1px solid "
+    "var(--line);border-radius:99px;background:var(--card);font-size:13px;"
     "cursor:pointer;max-width:100%;overflow:hidden;text-overflow:ellipsis}\n"
     ".key input{margin:0;accent-color:var(--c)}\n"
     ".key svg{flex:none;width:22px;height:10px}\n"
@@ -85,7 +90,8 @@ const char report_css[] =
     ".frame .y{right:100%;margin-right:8px;transform:translateY(50%)}\n"
     ".frame .x{top:100%;margin-top:8px;transform:translateX(-50%)}\n"
     ".xlabel{font-size:12px;text-align:center;margin:0 0 0 48px}\n"
-    ".grid{fill:none;stroke:var(--grid);stroke-width:1;vector-effect:non-scaling-stroke}\n"
+    ".grid{fill:none;stroke:var(--grid);stroke-width:1;vector-effect:non-scaling-"
+    "stroke}\n"
     ".line{fill:none;stroke:var(--c);stroke-width:1.6;stroke-linejoin:round;"
     "vector-effect:non-scaling-stroke;transition:opacity .15s}\n"
     ".tip{fill:transparent}\n"
@@ -97,10 +103,13 @@ const char report_css[] =
     ".row>span:first-child{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;"
     "color:var(--soft)}\n"
     ".row>span:last-child{text-align:right}\n"
-    ".row i{display:block;height:10px;border-radius:2px;background:var(--c);min-width:1px}\n"
-    ".stack{display:grid;grid-template-columns:150px 1fr;gap:9px 12px;align-items:center;"
+    ".row "
+    "i{display:block;height:10px;border-radius:2px;background:var(--c);min-width:1px}\n"
+    ".stack{display:grid;grid-template-columns:150px 1fr;gap:9px "
+    "12px;align-items:center;"
     "margin-top:12px}\n"
-    ".stack>span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;font-size:14px}\n"
+    ".stack>span{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;font-size:"
+    "14px}\n"
     ".stack svg{width:100%;height:22px;border-radius:4px;display:block}\n"
     ".causes{display:flex;flex-wrap:wrap;gap:4px 18px;margin-top:14px;font-size:13px}\n"
     ".causes i{display:inline-block;width:11px;height:11px;border-radius:3px;"
@@ -112,12 +121,16 @@ const char report_css[] =
     "details>*:last-child{margin-bottom:18px}\n"
     "footer{margin-top:44px;font-size:13px;border-top:1px solid var(--line);"
     "padding-top:14px}\n"
-    "footer dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px;margin:8px 0}\n"
+    "footer dl{display:grid;grid-template-columns:max-content 1fr;gap:2px "
+    "16px;margin:8px 0}\n"
     "footer dt{font-weight:600}\n"
     "footer dd{margin:0}\n"
-    "@media(max-width:760px){main{padding:18px 14px 36px}.pair{grid-template-columns:1fr;"
+    "@media(max-width:760px){main{padding:18px 14px "
+    "36px}.pair{grid-template-columns:1fr;"
     "gap:0}.minor{display:none}.frame{height:210px;margin-left:42px}h1{font-size:22px}"
-    "th,td{padding:6px 9px 8px}tbody th{max-width:130px;white-space:normal;overflow-wrap:anywhere}.cards{grid-template-columns:1fr 1fr;"
+    "th,td{padding:6px 9px 8px}tbody "
+    "th{max-width:130px;white-space:normal;overflow-wrap:anywhere}.cards{grid-template-"
+    "columns:1fr 1fr;"
     "gap:8px}.card .big{font-size:20px}.stack{grid-template-columns:1fr;gap:2px}"
     ".stack svg{margin-bottom:8px}.panel{padding:13px 12px}.keys{position:static}"
     ".row{grid-template-columns:92px 1fr 62px}footer dl{grid-template-columns:1fr}"

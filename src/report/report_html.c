@@ -1,9 +1,9 @@
 /* report_html.c - one page that can be mailed, kept and printed
  *
  * Self-contained: no script, no font, no picture from anywhere; its own security policy
- * forbids them, so even a name that slipped through the escaping could not act. Every text
- * from outside passes buf_html. The same input gives the same bytes: no date, no host.
- * SPDX-License-Identifier: Apache-2.0 */
+ * forbids them, so even a name that slipped through the escaping could not act. Every
+ * text from outside passes buf_html. The same input gives the same bytes: no date, no
+ * host. SPDX-License-Identifier: Apache-2.0 */
 #include "report/html.h"
 
 #include <math.h>
@@ -13,7 +13,8 @@
 
 enum { HTML_QUEUES = 200 };
 
-/* --- comparison ------------------------------------------------------------------------ */
+/* --- comparison
+ * ------------------------------------------------------------------------ */
 
 static double value_useful(const struct summary *s)
 {
@@ -60,7 +61,8 @@ static const struct html_column {
     uint8_t form; /* enum value_form */
     int8_t good;  /* 1: more is better, -1: less is, 0: neither */
     bool bar;
-    bool all_started; /* comparable only between runs that left equally few jobs waiting */
+    bool all_started; /* comparable only between runs that left equally few jobs waiting
+                       */
 } html_columns[] = {
     {"Useful", "% of GPU time", value_useful, FORM_PERCENT, 1, true, false},
     {"Allocated", "% of GPUs", value_allocated, FORM_PERCENT, 0, false, false},
@@ -87,7 +89,8 @@ static struct html_column column_of(const struct html *h, uint32_t i)
     return c;
 }
 
-/* A column that nobody has a value for says nothing; nor do times where time is an order. */
+/* A column that nobody has a value for says nothing; nor do times where time is an
+ * order. */
 static bool column_shown(const struct html *h, uint32_t c)
 {
     uint32_t i;
@@ -132,10 +135,10 @@ static bool may_win(const struct html *h, const struct html_column *c,
            (!c->all_started || value_unplaced(s) <= fewest_unplaced(h));
 }
 
-/* The best and the worst value of a column; false when there is nothing to tell apart as
- * printed. */
-static bool column_best(const struct html *h, const struct html_column *c, double *ret_best,
-                        double *ret_worst)
+/* The best and the worst value of a column; false when there is nothing to tell apart
+ * as printed. */
+static bool column_best(const struct html *h, const struct html_column *c,
+                        double *ret_best, double *ret_worst)
 {
     double lo = INFINITY, hi = -INFINITY;
     figure a, b;
@@ -146,8 +149,7 @@ static bool column_best(const struct html *h, const struct html_column *c, doubl
             lo = fmin(lo, c->value(h->sums[i]));
             hi = fmax(hi, c->value(h->sums[i]));
         }
-    if (!c->good || lo >= hi ||
-        strcmp(value_text(c, lo, a), value_text(c, hi, b)) == 0)
+    if (!c->good || lo >= hi || strcmp(value_text(c, lo, a), value_text(c, hi, b)) == 0)
         return false;
     *ret_best = c->good > 0 ? hi : lo;
     *ret_worst = c->good > 0 ? lo : hi;
@@ -214,18 +216,21 @@ static void html_compare(const struct html *h)
         return;
     buf_z(h->out, "<p class=\"note\">Shaded: the best of a column.");
     if (!summary_all_fill(h->sums, h->n))
-        buf_z(h->out, " Times are compared only between policies that left the fewest jobs "
-                      "unstarted, since a job that never starts has no wait.");
+        buf_z(h->out,
+              " Times are compared only between policies that left the fewest jobs "
+              "unstarted, since a job that never starts has no wait.");
     buf_z(h->out, "</p>\n");
 }
 
-/* --- cards ----------------------------------------------------------------------------- */
+/* --- cards
+ * ----------------------------------------------------------------------------- */
 
 /* title, big and sub are HTML; who is text. */
-static void card(const struct html *h, const char *title, const char *big, struct str who,
-                 const char *sub)
+static void card(const struct html *h, const char *title, const char *big,
+                 struct str who, const char *sub)
 {
-    buf_fmt(h->out, "<div class=\"card\"><h2>%s</h2><div class=\"big\">%s</div>", title, big);
+    buf_fmt(h->out, "<div class=\"card\"><h2>%s</h2><div class=\"big\">%s</div>", title,
+            big);
     if (who.len) {
         buf_z(h->out, "<div class=\"who\">");
         buf_html(h->out, who);
@@ -235,8 +240,8 @@ static void card(const struct html *h, const char *title, const char *big, struc
 }
 
 /* Who is best in a column, and how the worst fares. */
-static void card_best(const struct html *h, const char *title, const struct html_column *c,
-                      const char *unit)
+static void card_best(const struct html *h, const char *title,
+                      const struct html_column *c, const char *unit)
 {
     double best = 0, worst = 0;
     struct buf who = {0}, sub = {0};
@@ -248,7 +253,9 @@ static void card_best(const struct html *h, const char *title, const struct html
         return;
     value_text(c, best, text);
     value_text(c, worst, last);
-    buf_z(&sub, c->form == FORM_TIME ? "longest: " : c->good > 0 ? "lowest: " : "most: ");
+    buf_z(&sub, c->form == FORM_TIME ? "longest: "
+                : c->good > 0        ? "lowest: "
+                                     : "most: ");
     for (i = 0; i < h->n; i++) {
         const struct summary *s = h->sums[i];
 
@@ -272,14 +279,15 @@ static void card_best(const struct html *h, const char *title, const struct html
     buf_done(&sub);
 }
 
-static void card_value(const struct html *h, const char *title, const struct html_column *c,
-                       const char *unit, const char *sub)
+static void card_value(const struct html *h, const char *title,
+                       const struct html_column *c, const char *unit, const char *sub)
 {
     figure big, text;
 
     if (isnan(c->value(h->sums[0])))
         return;
-    snprintf(big, sizeof big, "%.40s%s", value_text(c, c->value(h->sums[0]), text), unit);
+    snprintf(big, sizeof big, "%.40s%s", value_text(c, c->value(h->sums[0]), text),
+             unit);
     card(h, title, big, STR(""), sub);
 }
 
@@ -292,7 +300,8 @@ static void html_cards(const struct html *h)
         {0, "Most useful GPU time", "Useful GPU time", " %", "share of capacity"},
         {1, "Most GPUs allocated", "Allocated", " %", "share of capacity"},
         {2, "Shortest mean wait", "Mean wait", "", "from submit to first start"},
-        {3, "Shortest 95th-percentile wait", "Wait, 95th percentile", "", "nearest rank"},
+        {3, "Shortest 95th-percentile wait", "Wait, 95th percentile", "",
+         "nearest rank"},
         {5, "Least fragmentation", "Fragmented", " %", "share of GPUs"},
         {8, "Fewest jobs never started", "Never started", "", "jobs"},
     };
@@ -310,7 +319,8 @@ static void html_cards(const struct html *h)
     buf_z(h->out, "</div>\n");
 }
 
-/* --- details of one policy ------------------------------------------------------------- */
+/* --- details of one policy
+ * ------------------------------------------------------------- */
 
 static void stat_tds(struct buf *out, const struct group_stat *g)
 {
@@ -340,12 +350,14 @@ static void group_tr(struct buf *out, const struct group_summary *g)
 
 static void groups_open(struct buf *out, const char *what)
 {
-    buf_fmt(out,
-            "<div class=\"scroll\" tabindex=\"0\"><table><thead>"
-            "<tr><th rowspan=\"2\" scope=\"col\">%s</th><th rowspan=\"2\" scope=\"col\">Jobs"
-            "</th><th colspan=\"4\" class=\"group\" scope=\"colgroup\">Wait</th>"
-            "<th colspan=\"4\" class=\"group\" scope=\"colgroup\">Completion</th></tr><tr>",
-            what);
+    buf_fmt(
+        out,
+        "<div class=\"scroll\" tabindex=\"0\"><table><thead>"
+        "<tr><th rowspan=\"2\" scope=\"col\">%s</th><th rowspan=\"2\" "
+        "scope=\"col\">Jobs"
+        "</th><th colspan=\"4\" class=\"group\" scope=\"colgroup\">Wait</th>"
+        "<th colspan=\"4\" class=\"group\" scope=\"colgroup\">Completion</th></tr><tr>",
+        what);
     for (int i = 0; i < 2; i++)
         buf_z(out, "<th>mean</th><th>p50</th><th>p95</th><th>p99</th>");
     buf_z(out, "</tr></thead><tbody>\n");
@@ -370,10 +382,11 @@ static void html_groups(const struct html *h, const struct summary *s)
         group_tr(h->out, &s->queues[i]);
     buf_z(h->out, "</tbody></table></div>\n");
     if (s->nqueues > HTML_QUEUES)
-        buf_fmt(h->out,
-                "<p class=\"note\">The %u queues with fewer jobs are in the JSON report."
-                "</p>\n",
-                s->nqueues - HTML_QUEUES);
+        buf_fmt(
+            h->out,
+            "<p class=\"note\">The %u queues with fewer jobs are in the JSON report."
+            "</p>\n",
+            s->nqueues - HTML_QUEUES);
 }
 
 static void html_ledger_table(const struct html *h, const struct summary *s)
@@ -384,22 +397,25 @@ static void html_ledger_table(const struct html *h, const struct summary *s)
 
     if (!s->r->has_ledger)
         return;
-    buf_z(h->out, "<h3>GPU time by cause</h3>\n<div class=\"scroll\" tabindex=\"0\"><table>"
-                  "<thead><tr><th scope=\"col\">Cause</th><th scope=\"col\">Share, %</th>"
-                  "<th scope=\"col\">GPU-hours</th></tr></thead><tbody>\n");
+    buf_z(h->out,
+          "<h3>GPU time by cause</h3>\n<div class=\"scroll\" tabindex=\"0\"><table>"
+          "<thead><tr><th scope=\"col\">Cause</th><th scope=\"col\">Share, %</th>"
+          "<th scope=\"col\">GPU-hours</th></tr></thead><tbody>\n");
     for (c = 0; c < LEDGER_CAUSES; c++) {
         if (l->sum[c] == 0)
             continue;
-        buf_fmt(h->out, "<tr><th scope=\"row\">%s</th><td>%.2f</td>", ledger_cause_name(c),
-                100 * u128_ratio(l->sum[c], l->capacity));
+        buf_fmt(h->out, "<tr><th scope=\"row\">%s</th><td>%.2f</td>",
+                ledger_cause_name(c), 100 * u128_ratio(l->sum[c], l->capacity));
         buf_fmt(h->out, "<td>%s</td></tr>\n", hours_text(gpu_hours(l->sum[c]), f));
     }
-    buf_fmt(h->out, "<tr><th scope=\"row\">capacity &times; time</th><td>100.00</td><td>%s"
-                    "</td></tr></tbody></table></div>\n",
+    buf_fmt(h->out,
+            "<tr><th scope=\"row\">capacity &times; time</th><td>100.00</td><td>%s"
+            "</td></tr></tbody></table></div>\n",
             hours_text(gpu_hours(l->capacity), f));
     if (!s->ledger_sums)
         buf_fmt(h->out,
-                "<p class=\"warn\">The ledger does not sum: the causes less capacity &times; "
+                "<p class=\"warn\">The ledger does not sum: the causes less capacity "
+                "&times; "
                 "time are %s milli-GPU us. This is a bug.</p>\n",
                 i128_text(s->ledger_gap, f));
 }
@@ -418,14 +434,16 @@ static void html_counts(const struct html *h, const struct summary *s)
             count_text(s->unfinished, c), count_text(summary_unplaced(s), d));
     if (r->recorded_jobs)
         buf_fmt(h->out, " The site's own record: mean wait %s over %s jobs.",
-                secs_long((double)r->recorded_wait_us / (double)r->recorded_jobs / 1e6, f),
+                secs_long((double)r->recorded_wait_us / (double)r->recorded_jobs / 1e6,
+                          f),
                 count_text(r->recorded_jobs, a));
     if (r->has_totals) {
         buf_fmt(h->out, " Records %s, decisions %s, launches %s, stops %s,",
                 count_text(t->records, a), count_text(t->decisions, b),
                 count_text(t->launches, c), count_text(t->stops, d));
-        buf_fmt(h->out, " faults %s; %s simulated in %s of CPU", count_text(t->faults, a),
-                secs_long((double)t->sim_us / 1e6, f), secs_long(t->cpu_s, g));
+        buf_fmt(h->out, " faults %s; %s simulated in %s of CPU",
+                count_text(t->faults, a), secs_long((double)t->sim_us / 1e6, f),
+                secs_long(t->cpu_s, g));
         if (t->journal_bytes)
             buf_fmt(h->out, ", journal %s", size_text(t->journal_bytes, b));
         buf_char(h->out, '.');
@@ -442,7 +460,8 @@ static void html_details(const struct html *h)
     for (i = 0; i < h->n; i++) {
         const struct summary *s = h->sums[i];
 
-        buf_fmt(h->out, "<details class=\"panel\"%s><summary>", h->n == 1 ? " open" : "");
+        buf_fmt(h->out, "<details class=\"panel\"%s><summary>",
+                h->n == 1 ? " open" : "");
         buf_html(h->out, s->r->about.policy);
         if (s->all.wait.n && !s->fills)
             buf_fmt(h->out, "<span>mean wait %s</span>",
@@ -460,7 +479,8 @@ static void html_details(const struct html *h)
     }
 }
 
-/* --- the page -------------------------------------------------------------------------- */
+/* --- the page
+ * -------------------------------------------------------------------------- */
 
 static void html_error(const struct html *h, const struct summary *s)
 {
@@ -468,26 +488,29 @@ static void html_error(const struct html *h, const struct summary *s)
     char count[24];
     figure f, g, d;
 
-    buf_fmt(h->out,
-            "<section class=\"panel\"><h2>How far the twin is from the record</h2>"
-            "<p class=\"soft\">replay of the site's own starts, %s jobs</p>\n"
-            "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\"></th>"
-            "<th scope=\"col\">Recorded</th><th scope=\"col\">Twin</th>"
-            "<th scope=\"col\">Difference</th></tr></thead><tbody>\n",
-            count_text(e->jobs, count));
-    buf_fmt(h->out,
-            "<tr><th scope=\"row\">Mean wait</th><td>%s</td><td>%s</td><td>%s</td></tr>\n",
-            secs_long(e->wait_mean_recorded_s, f), secs_long(e->wait_mean_twin_s, g),
-            secs_long(e->wait_mean_twin_s - e->wait_mean_recorded_s, d));
+    buf_fmt(
+        h->out,
+        "<section class=\"panel\"><h2>How far the twin is from the record</h2>"
+        "<p class=\"soft\">replay of the site's own starts, %s jobs</p>\n"
+        "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\"></th>"
+        "<th scope=\"col\">Recorded</th><th scope=\"col\">Twin</th>"
+        "<th scope=\"col\">Difference</th></tr></thead><tbody>\n",
+        count_text(e->jobs, count));
+    buf_fmt(
+        h->out,
+        "<tr><th scope=\"row\">Mean wait</th><td>%s</td><td>%s</td><td>%s</td></tr>\n",
+        secs_long(e->wait_mean_recorded_s, f), secs_long(e->wait_mean_twin_s, g),
+        secs_long(e->wait_mean_twin_s - e->wait_mean_recorded_s, d));
     buf_fmt(h->out,
             "<tr><th scope=\"row\">Utilisation</th><td>%s %%</td><td>%s %%</td>"
             "<td>%+.2f points</td></tr>\n",
             percent_text(e->util_recorded, 2, f), percent_text(e->util_twin, 2, g),
             100 * (e->util_twin - e->util_recorded));
-    buf_fmt(h->out,
-            "<tr><th scope=\"row\">Wait of a job, 95th percentile of the difference</th>"
-            "<td></td><td></td><td>%s</td></tr></tbody></table></div>\n<p class=\"note\">",
-            secs_long(e->wait_p95_abs_err_s, f));
+    buf_fmt(
+        h->out,
+        "<tr><th scope=\"row\">Wait of a job, 95th percentile of the difference</th>"
+        "<td></td><td></td><td>%s</td></tr></tbody></table></div>\n<p class=\"note\">",
+        secs_long(e->wait_p95_abs_err_s, f));
     buf_html(h->out, e->remark);
     buf_z(h->out, "</p></section>\n");
 }
@@ -500,7 +523,8 @@ static void html_setting(const struct html *h, const struct summary *s)
 
     buf_z(h->out, "<div class=\"facts\"><span>Cluster <b>");
     buf_html(h->out, a->cluster);
-    buf_fmt(h->out, "</b></span><span><b>%s</b> nodes</span><span><b>%s</b> GPUs</span>",
+    buf_fmt(h->out,
+            "</b></span><span><b>%s</b> nodes</span><span><b>%s</b> GPUs</span>",
             count_text(a->nodes, nodes),
             a->capacity_milli % 1000 ? milli_text((int64_t)a->capacity_milli, gpus)
                                      : count_text(a->capacity_milli / 1000, gpus));
@@ -511,7 +535,8 @@ static void html_setting(const struct html *h, const struct summary *s)
     if (s->r->series.total.len_us)
         buf_fmt(h->out, "<span><b>%s</b> long</span>",
                 secs_long((double)s->r->series.total.len_us / 1e6, f));
-    buf_fmt(h->out, "<span>seed <b>%llu</b></span></div>\n", (unsigned long long)a->seed);
+    buf_fmt(h->out, "<span>seed <b>%llu</b></span></div>\n",
+            (unsigned long long)a->seed);
 }
 
 static void html_head(const struct html *h)
@@ -541,20 +566,23 @@ static void html_head(const struct html *h)
 
 static void html_foot(const struct html *h)
 {
-    buf_z(h->out,
-          "<footer><dl>"
-          "<dt>Wait</dt><dd>from submit to the first start, of jobs that started</dd>"
-          "<dt>Completion</dt><dd>from submit to the end, of jobs that ended</dd>"
-          "<dt>p50, p95, p99</dt><dd>nearest rank: the value at place &lceil;q&thinsp;n"
-          "&rceil; of the sorted values</dd>"
-          "<dt>Allocated</dt><dd>GPUs held by jobs; useful: of these, time that was work "
-          "and was not lost later</dd>"
-          "<dt>Fragmented</dt><dd>free GPUs that the typical job cannot use where they are, "
-          "by the measure of FGD</dd>"
-          "<dt>Cross-domain</dt><dd>gangs that no single domain of a lower level held</dd>"
-          "<dt>Lost</dt><dd>GPU time for work that had been done before</dd></dl>"
-          "<p>Written by muster. Same input, same page.</p></footer>\n"
-          "</main></body></html>\n");
+    buf_z(
+        h->out,
+        "<footer><dl>"
+        "<dt>Wait</dt><dd>from submit to the first start, of jobs that started</dd>"
+        "<dt>Completion</dt><dd>from submit to the end, of jobs that ended</dd>"
+        "<dt>p50, p95, p99</dt><dd>nearest rank: the value at place &lceil;q&thinsp;n"
+        "&rceil; of the sorted values</dd>"
+        "<dt>Allocated</dt><dd>GPUs held by jobs; useful: of these, time that was work "
+        "and was not lost later</dd>"
+        "<dt>Fragmented</dt><dd>free GPUs that the typical job cannot use where they "
+        "are, "
+        "by the measure of FGD</dd>"
+        "<dt>Cross-domain</dt><dd>gangs that no single domain of a lower level "
+        "held</dd>"
+        "<dt>Lost</dt><dd>GPU time for work that had been done before</dd></dl>"
+        "<p>Written by muster. Same input, same page.</p></footer>\n"
+        "</main></body></html>\n");
 }
 
 void report_html(struct report *const *rs, uint32_t n, struct buf *out)

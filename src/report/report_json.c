@@ -1,9 +1,9 @@
 /* report_json.c - the same figures for programs: docs/report-format.md is the schema
  *
- * Written straight into the buffer, one run after the other. Exact sums are integers: whole seconds and the microseconds beyond
- * them; GPU time of the ledger is a decimal string of milli-GPU microseconds, since it
- * passes 2^63. What was not measured is null, never 0.
- * SPDX-License-Identifier: Apache-2.0 */
+ * Written straight into the buffer, one run after the other. Exact sums are integers:
+ * whole seconds and the microseconds beyond them; GPU time of the ledger is a decimal
+ * string of milli-GPU microseconds, since it passes 2^63. What was not measured is
+ * null, never 0. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "base/units.h"
@@ -54,7 +54,8 @@ static void json_str(struct json *j, const char *key, struct str s)
     j->comma = true;
 }
 
-/* Our integers stay below 2^63 (a reader's limit): what may pass it goes as a string. */
+/* Our integers stay below 2^63 (a reader's limit): what may pass it goes as a string.
+ */
 static void json_int(struct json *j, const char *key, __int128 v)
 {
     figure f;
@@ -146,6 +147,7 @@ static void json_jobs(struct json *j, const struct summary *s)
     json_int(j, "failed", (__int128)r->failed);
     json_int(j, "restarts", (__int128)r->restarts);
     json_int(j, "cross_domain_gangs", (__int128)r->cross_domain);
+    json_real(j, "run_gpu_h", gpu_hours(r->run));
     json_real(j, "lost_gpu_h", gpu_hours(r->lost));
     json_int(j, "recorded_jobs", (__int128)r->recorded_jobs);
     json_real(j, "recorded_wait_mean_s",
@@ -192,7 +194,8 @@ static void json_ledger(struct json *j, const struct summary *s)
         json_str(j, "cause", str_of(ledger_cause_name(i)));
         json_str(j, "gpu_milli_us", str_of(i128_text((__int128)l->sum[i], f)));
         json_real(j, "gpu_h", gpu_hours(l->sum[i]));
-        json_real(j, "fraction", l->capacity ? u128_ratio(l->sum[i], l->capacity) : NAN);
+        json_real(j, "fraction",
+                  l->capacity ? u128_ratio(l->sum[i], l->capacity) : NAN);
         json_close(j, '}');
     }
     json_close(j, ']');
@@ -282,14 +285,16 @@ static void json_arrivals(struct json *j, const struct report *r)
 
     json_open(j, "arrivals", '{');
     json_int(j, "seen", (__int128)r->arrivals_seen);
-    json_raw(j, "fields",
-             "[\"arrived_gpu_milli\",\"allocated_gpu_milli\",\"fragmented_gpu_milli\"]");
+    json_raw(
+        j, "fields",
+        "[\"arrived_gpu_milli\",\"allocated_gpu_milli\",\"fragmented_gpu_milli\"]");
     json_open(j, "points", '[');
     for (i = 0; i < r->narrivals; i++) {
         json_open(j, NULL, '[');
         json_int(j, NULL, (__int128)r->arrivals[i].arrived_milli);
         json_int(j, NULL, (__int128)r->arrivals[i].used_milli);
-        json_real(j, NULL, r->arrivals[i].frag_milli < 0 ? NAN : r->arrivals[i].frag_milli);
+        json_real(j, NULL,
+                  r->arrivals[i].frag_milli < 0 ? NAN : r->arrivals[i].frag_milli);
         json_close(j, ']');
     }
     json_close(j, ']');
@@ -321,7 +326,8 @@ void report_json(struct report *const *rs, uint32_t n, struct buf *out)
     json_open(&j, NULL, '{');
     json_str(&j, "format", STR("muster-report"));
     json_int(&j, "version", JSON_VERSION);
-    json_str(&j, "quantiles", STR("nearest rank: value at place ceil(q n) of the sorted values"));
+    json_str(&j, "quantiles",
+             STR("nearest rank: value at place ceil(q n) of the sorted values"));
     json_open(&j, "runs", '[');
     for (i = 0; i < n; i++)
         json_run(&j, sums[i]);

@@ -1,10 +1,10 @@
 /* report_plots.c - the pictures of the report page
  *
- * Utilisation and demand over time, the distribution of waits, waits by size class, where
- * GPU time went, and allocation against arrived load for lists that only arrive. Lines go
- * through plot.c; bars are HTML boxes with their value beside them, so that they can be read
- * by machine and at any width. Each line is cut to what a screen can show.
- * SPDX-License-Identifier: Apache-2.0 */
+ * Utilisation and demand over time, the distribution of waits, waits by size class,
+ * where GPU time went, and allocation against arrived load for lists that only arrive.
+ * Lines go through plot.c; bars are HTML boxes with their value beside them, so that
+ * they can be read by machine and at any width. Each line is cut to what a screen can
+ * show. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "base/units.h"
@@ -23,17 +23,18 @@ static void figure_open(const struct html *h, const char *extra, const char *tit
                         const char *sub)
 {
     buf_fmt(h->out,
-            "<figure class=\"panel %s\"><figcaption>%s<span>%s</span></figcaption>\n", extra,
-            title, sub);
+            "<figure class=\"panel %s\"><figcaption>%s<span>%s</span></figcaption>\n",
+            extra, title, sub);
 }
 
-/* --- over time ------------------------------------------------------------------------- */
+/* --- over time
+ * ------------------------------------------------------------------------- */
 
 struct time_view {
     const char *title, *sub, *aria, *unit;
     double scale; /* of the axis labels */
     double (*value)(const struct series_sum *b);
-    double top;   /* fixed upper end of the axis; 0: the largest value */
+    double top; /* fixed upper end of the axis; 0: the largest value */
 };
 
 static double used_share(const struct series_sum *b)
@@ -57,8 +58,9 @@ struct time_line {
     double width_s;
 };
 
-static void time_tips(struct plot *p, const struct html *h, const struct time_line *lines,
-                      const struct time_view *v, double end_s)
+static void time_tips(struct plot *p, const struct html *h,
+                      const struct time_line *lines, const struct time_view *v,
+                      double end_s)
 {
     uint32_t t, i;
     figure f;
@@ -112,17 +114,29 @@ static void time_plot(const struct html *h, const struct time_line *lines, doubl
 static void html_over_time(const struct html *h)
 {
     static const struct time_view used = {
-        "GPUs in use", "share of capacity, averaged over each step of the picture",
-        "Line plot: share of GPUs in use over time, one line a policy", "%", 100, used_share,
+        "GPUs in use",
+        "share of capacity, averaged over each step of the picture",
+        "Line plot: share of GPUs in use over time, one line a policy",
+        "%",
+        100,
+        used_share,
         1};
     static const struct time_view waiting = {
-        "Demand that waits", "GPUs asked for by waiting jobs, as a share of capacity",
-        "Line plot: GPUs asked for by waiting jobs over time, one line a policy", "%", 100,
-        waiting_share, 0};
+        "Demand that waits",
+        "GPUs asked for by waiting jobs, as a share of capacity",
+        "Line plot: GPUs asked for by waiting jobs over time, one line a policy",
+        "%",
+        100,
+        waiting_share,
+        0};
     static const struct time_view frag = {
-        "Fragmented GPUs", "free, but of no use to the typical job; share of capacity",
-        "Line plot: share of fragmented GPUs over time, one line a policy", "%", 100,
-        frag_share, 0};
+        "Fragmented GPUs",
+        "free, but of no use to the typical job; share of capacity",
+        "Line plot: share of fragmented GPUs over time, one line a policy",
+        "%",
+        100,
+        frag_share,
+        0};
     struct time_line *lines = mem_zero(((size_t)h->n + 1) * sizeof *lines);
     bool has_frag = false, has_pending = false;
     double end_s = 0;
@@ -143,7 +157,8 @@ static void html_over_time(const struct html *h)
         buf_z(h->out, "<h2>Over time</h2>\n");
         time_plot(h, lines, end_s, &used);
         if (has_pending || has_frag)
-            buf_fmt(h->out, "<div class=\"%s\">", has_pending && has_frag ? "pair" : "");
+            buf_fmt(h->out, "<div class=\"%s\">",
+                    has_pending && has_frag ? "pair" : "");
         if (has_pending)
             time_plot(h, lines, end_s, &waiting);
         if (has_frag)
@@ -154,7 +169,8 @@ static void html_over_time(const struct html *h)
     free(lines);
 }
 
-/* --- waits ----------------------------------------------------------------------------- */
+/* --- waits
+ * ----------------------------------------------------------------------------- */
 
 /* Share of all jobs whose wait is at most v_us (values ascending, binary search). */
 static double share_within(const struct summary *s, double v_us)
@@ -199,10 +215,12 @@ static void html_wait_cdf(const struct html *h, double most_s)
 
     axis_log_time(&p.x, most_s);
     axis_linear(&p.y, 1, 5, 100, "%");
-    figure_open(h, "", "How long jobs waited",
-                "share of all jobs that had started within a time (logarithmic); jobs that "
-                "never started keep a line below 100 %");
-    plot_open(&p, STR("Line plot: cumulative distribution of waits, one line a policy"));
+    figure_open(
+        h, "", "How long jobs waited",
+        "share of all jobs that had started within a time (logarithmic); jobs that "
+        "never started keep a line below 100 %");
+    plot_open(&p,
+              STR("Line plot: cumulative distribution of waits, one line a policy"));
     for (i = 0; i < h->n; i++) {
         plot_line_open(&p, i, "");
         for (k = 0; k <= CDF_POINTS; k++) {
@@ -272,7 +290,8 @@ static void html_waits(const struct html *h)
     buf_z(h->out, "</div></figure>\n");
 }
 
-/* --- the ledger ------------------------------------------------------------------------ */
+/* --- the ledger
+ * ------------------------------------------------------------------------ */
 
 static void ledger_row(const struct html *h, const struct summary *s)
 {
@@ -297,10 +316,11 @@ static void ledger_row(const struct html *h, const struct summary *s)
 
         if (l->sum[c] == 0)
             continue;
-        buf_fmt(h->out,
-                "<rect x=\"%.2f\" width=\"%.2f\" height=\"10\" style=\"fill:var(--l%d)\">"
-                "<title>",
-                at, w, c);
+        buf_fmt(
+            h->out,
+            "<rect x=\"%.2f\" width=\"%.2f\" height=\"10\" style=\"fill:var(--l%d)\">"
+            "<title>",
+            at, w, c);
         buf_z(h->out, ledger_cause_name(c));
         buf_fmt(h->out, ": %.2f %%, %s GPU-hours</title></rect>", w / 10,
                 hours_text(gpu_hours(l->sum[c]), f));
@@ -338,7 +358,8 @@ static void html_ledgers(const struct html *h)
     buf_z(h->out, "</div></figure>\n");
 }
 
-/* --- against arrived load -------------------------------------------------------------- */
+/* --- against arrived load
+ * -------------------------------------------------------------- */
 
 static void load_plot(const struct html *h, bool frag, double load)
 {
@@ -396,8 +417,9 @@ static void html_load(const struct html *h)
     }
     if (load <= 0)
         return;
-    buf_z(h->out, "<h2>As load arrives</h2>\n<p class=\"lead\">Jobs only arrive and none "
-                  "ends: how much of the cluster each policy can still fill.</p>\n");
+    buf_z(h->out,
+          "<h2>As load arrives</h2>\n<p class=\"lead\">Jobs only arrive and none "
+          "ends: how much of the cluster each policy can still fill.</p>\n");
     buf_fmt(h->out, "<div class=\"%s\">", frag ? "pair" : "");
     load_plot(h, false, load);
     if (frag)
@@ -409,7 +431,8 @@ static void html_keys(const struct html *h)
 {
     uint32_t i;
 
-    buf_z(h->out, "<div class=\"keys\" role=\"group\" aria-label=\"policies shown\">\n");
+    buf_z(h->out,
+          "<div class=\"keys\" role=\"group\" aria-label=\"policies shown\">\n");
     for (i = 0; i < h->n; i++) {
         buf_fmt(h->out,
                 "<label class=\"key k%u\"><input type=\"checkbox\" id=\"p%u\" checked>"

@@ -1,10 +1,9 @@
 /* report_text.c - the comparison on a terminal: one row a policy, then each in detail
  *
- * The columns are a table: head, width, a function that gives the cell. Bars take what the
- * terminal's width leaves, from 2 cells at 80 columns up. Names come from outside: control
- * characters never reach the terminal (plain_cell). Colour only when asked, and nothing is
- * said by colour alone.
- * SPDX-License-Identifier: Apache-2.0 */
+ * The columns are a table: head, width, a function that gives the cell. Bars take what
+ * the terminal's width leaves, from 2 cells at 80 columns up. Names come from outside:
+ * control characters never reach the terminal (plain_cell). Colour only when asked, and
+ * nothing is said by colour alone. SPDX-License-Identifier: Apache-2.0 */
 #include "base/units.h"
 #include "report/figures.h"
 #include "report/summary.h"
@@ -44,7 +43,8 @@ static void page_title(const struct page *p, struct str s)
     page_rule(p, length + 1);
 }
 
-/* --- the comparison ------------------------------------------------------------------- */
+/* --- the comparison
+ * ------------------------------------------------------------------- */
 
 static void wait_text(const struct group_stat *g, int64_t us, figure out)
 {
@@ -207,21 +207,24 @@ static void text_compare(const struct page *p)
     page_rule(p, 0);
     page_colour(p, "2");
     if (summary_all_fill(p->sums, p->n))
-        buf_z(p->out, "jobs only arrive, none ends: alloc and frag are the state at the "
-                      "end of the list\n");
+        buf_z(p->out,
+              "jobs only arrive, none ends: alloc and frag are the state at the "
+              "end of the list\n");
     buf_z(p->out,
           "useful, alloc, frag, lost: share of GPU capacity x time (lost: done twice)\n"
           "wait: submit to first start, of jobs that started   compl.: submit to end\n"
-          "p95: nearest rank   cross: gangs that no lower domain held   never: not started\n");
+          "p95: nearest rank   cross: gangs that no lower domain held   never: not "
+          "started\n");
     page_colour(p, "0");
 }
 
-/* --- one policy ------------------------------------------------------------------------ */
+/* --- one policy
+ * ------------------------------------------------------------------------ */
 
 static void group_head(const struct page *p, const char *what, uint32_t name)
 {
-    static const char *const heads[] = {"jobs", "mean", "p50", "p95",
-                                        "p99",  "mean", "p50", "p95", "p99"};
+    static const char *const heads[] = {"jobs", "mean", "p50", "p95", "p99",
+                                        "mean", "p50",  "p95", "p99"};
     uint32_t i;
 
     page_colour(p, "2");
@@ -251,8 +254,8 @@ static void stat_cells(const struct page *p, const struct group_stat *g, bool qu
     }
 }
 
-static void group_row(const struct page *p, const struct group_summary *g, uint32_t name,
-                      bool quantiles)
+static void group_row(const struct page *p, const struct group_summary *g,
+                      uint32_t name, bool quantiles)
 {
     char count[24];
 
@@ -301,16 +304,17 @@ static void text_groups(const struct page *p, const struct summary *s)
 static const struct {
     const char *glyph, *colour;
 } ledger_marks[LEDGER_CAUSES] = {
-    [LEDGER_USEFUL] = {"█", "32"},      [LEDGER_STARTING] = {"s", "36"},
-    [LEDGER_SAVING] = {"v", "36"},      [LEDGER_RECOMPUTED] = {"x", "31"},
-    [LEDGER_HUNG] = {"!", "31"},        [LEDGER_FROZEN] = {"z", "34"},
-    [LEDGER_HELD] = {"h", "35"},        [LEDGER_FRAGMENTED] = {"▒", "33"},
-    [LEDGER_QUOTA_IDLE] = {"q", "35"},  [LEDGER_FAULTY] = {"#", "31"},
-    [LEDGER_DRAINED] = {"d", "34"},     [LEDGER_NO_DEMAND] = {"·", "2"},
+    [LEDGER_USEFUL] = {"█", "32"},       [LEDGER_STARTING] = {"s", "36"},
+    [LEDGER_SAVING] = {"v", "36"},       [LEDGER_RECOMPUTED] = {"x", "31"},
+    [LEDGER_HUNG] = {"!", "31"},         [LEDGER_FROZEN] = {"z", "34"},
+    [LEDGER_HELD] = {"h", "35"},         [LEDGER_FRAGMENTED] = {"▒", "33"},
+    [LEDGER_QUOTA_IDLE] = {"q", "35"},   [LEDGER_FAULTY] = {"#", "31"},
+    [LEDGER_DRAINED] = {"d", "34"},      [LEDGER_NO_DEMAND] = {"·", "2"},
     [LEDGER_UNATTRIBUTED] = {"?", "31"},
 };
 
-/* Cells go to the causes by rounding the running sum, so that the bar is always full. */
+/* Cells go to the causes by rounding the running sum, so that the bar is always full.
+ */
 static void ledger_bar(const struct page *p, const struct ledger *l)
 {
     uint32_t width = p->width - 4, done = 0;
@@ -356,10 +360,11 @@ static void text_ledger(const struct page *p, const struct summary *s)
     }
     if (!s->ledger_sums) {
         page_colour(p, "31");
-        buf_fmt(p->out,
-                "  THE LEDGER DOES NOT SUM: causes less capacity x time = %s milli-GPU us. "
-                "This is a bug.\n",
-                i128_text(s->ledger_gap, f));
+        buf_fmt(
+            p->out,
+            "  THE LEDGER DOES NOT SUM: causes less capacity x time = %s milli-GPU us. "
+            "This is a bug.\n",
+            i128_text(s->ledger_gap, f));
         page_colour(p, "0");
     }
 }
@@ -378,23 +383,27 @@ static void text_counts(const struct page *p, const struct summary *s)
             count_text(s->unfinished, c), count_text(s->never_started, d));
     if (r->recorded_jobs)
         buf_fmt(p->out, "  the site's own record: mean wait %s over %s jobs\n",
-                secs_short((double)r->recorded_wait_us / (double)r->recorded_jobs / 1e6, f),
+                secs_short((double)r->recorded_wait_us / (double)r->recorded_jobs / 1e6,
+                           f),
                 count_text(r->recorded_jobs, a));
     if (!r->has_totals)
         return;
     buf_fmt(p->out, "  records %s · decisions %s · launches %s · stops %s",
             count_text(t->records, a), count_text(t->decisions, b),
             count_text(t->launches, c), count_text(t->stops, d));
-    buf_fmt(p->out, "\n  faults %s · %s simulated in %s of CPU", count_text(t->faults, a),
-            secs_short((double)t->sim_us / 1e6, f), secs_short(t->cpu_s, g));
+    buf_fmt(p->out, "\n  faults %s · %s simulated in %s of CPU",
+            count_text(t->faults, a), secs_short((double)t->sim_us / 1e6, f),
+            secs_short(t->cpu_s, g));
     if (t->journal_bytes)
         buf_fmt(p->out, " · journal %s", size_text(t->journal_bytes, a));
     buf_char(p->out, '\n');
 }
 
-/* --- the page -------------------------------------------------------------------------- */
+/* --- the page
+ * -------------------------------------------------------------------------- */
 
-static void text_about(const struct page *p, const struct report_about *a, uint64_t jobs)
+static void text_about(const struct page *p, const struct report_about *a,
+                       uint64_t jobs)
 {
     char nodes[24], gpus[24], count[24];
 

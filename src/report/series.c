@@ -1,9 +1,9 @@
 /* series.c - time-weighted levels in bins that double their width when they run out
  *
- * Bin i covers [start + i x width, start + (i + 1) x width). The width begins at 1 us and is
- * always a power of two, so merging pairs keeps every border of the wider bins. All but
- * fragmentation is integer, so the sum over the bins equals `total` to the unit.
- * SPDX-License-Identifier: Apache-2.0 */
+ * Bin i covers [start + i x width, start + (i + 1) x width). The width begins at 1 us
+ * and is always a power of two, so merging pairs keeps every border of the wider bins.
+ * All but fragmentation is integer, so the sum over the bins equals `total` to the
+ * unit. SPDX-License-Identifier: Apache-2.0 */
 #include "report/series.h"
 
 #include <assert.h>
@@ -27,7 +27,8 @@ void series_sum_add(struct series_sum *to, const struct series_sum *from)
     to->len_us += from->len_us;
 }
 
-static void sum_add_level(struct series_sum *to, const struct report_level *l, int64_t len)
+static void sum_add_level(struct series_sum *to, const struct report_level *l,
+                          int64_t len)
 {
     u128 t = (u128)len;
 

@@ -1,10 +1,10 @@
 /* series.h - how full the cluster was over time, in bounded room, with exact integrals
  *
- * Time is cut into equal bins from the first level on. A level that held for a while adds
- * level x time to each bin that it touched. When the run outgrows the bins, neighbours are
- * added together in pairs and the width doubles: the integrals stay what they were, only
- * the picture gets coarser. At the end at least half of the bins are in use, whatever the
- * length of the run. Amortised O(1) a level; about 200 KiB.
+ * Time is cut into equal bins from the first level on. A level that held for a while
+ * adds level x time to each bin that it touched. When the run outgrows the bins,
+ * neighbours are added together in pairs and the width doubles: the integrals stay what
+ * they were, only the picture gets coarser. At the end at least half of the bins are in
+ * use, whatever the length of the run. Amortised O(1) a level; about 200 KiB.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef MUSTER_SERIES_H
 #define MUSTER_SERIES_H
@@ -34,14 +34,15 @@ struct series {
     uint64_t peak_used_milli, peak_pending_milli;
 };
 
-/* The level from l->at on. Time never goes back (our own mistake: asserted). Levels of one
- * instant replace each other; the last one has no length until another call says when it
- * ended. */
+/* The level from l->at on. Time never goes back (our own mistake: asserted). Levels of
+ * one instant replace each other; the last one has no length until another call says
+ * when it ended. */
 void series_add(struct series *s, const struct report_level *l);
 void series_done(struct series *s);
 
-/* Add the bins together into at most `most` (> 0) groups of equal width. Writes the groups
- * to ret, their number to ret_n; returns the width of a group in us (0: no bins). */
+/* Add the bins together into at most `most` (> 0) groups of equal width. Writes the
+ * groups to ret, their number to ret_n; returns the width of a group in us (0: no
+ * bins). */
 int64_t series_merge(const struct series *s, uint32_t most, struct series_sum *ret,
                      uint32_t *ret_n);
 

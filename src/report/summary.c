@@ -1,8 +1,8 @@
 /* summary.c - from kept jobs and integrals to the figures that people compare
  *
  * Each of wait and completion is sorted once; totals, size classes and queues are three
- * walks over the same order. Sums are integers (us, 128 bits), so a total equals another
- * program's total or it does not: no rounding stands between.
+ * walks over the same order. Sums are integers (us, 128 bits), so a total equals
+ * another program's total or it does not: no rounding stands between.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/summary.h"
 
@@ -26,8 +26,9 @@ enum size_class size_class_of(uint64_t gpu_milli)
 const char *size_class_name(enum size_class c)
 {
     static const char *const names[SIZE_CLASSES] = {
-        [SIZE_NONE] = "no GPU",     [SIZE_SHARE] = "GPU share",  [SIZE_1] = "1 GPU",
-        [SIZE_8] = "2-8 GPUs",      [SIZE_64] = "9-64 GPUs",     [SIZE_512] = "65-512 GPUs",
+        [SIZE_NONE] = "no GPU",    [SIZE_SHARE] = "GPU share",
+        [SIZE_1] = "1 GPU",        [SIZE_8] = "2-8 GPUs",
+        [SIZE_64] = "9-64 GPUs",   [SIZE_512] = "65-512 GPUs",
         [SIZE_MORE] = ">512 GPUs",
     };
     return names[c];
@@ -85,7 +86,8 @@ static void summary_measure(struct summary *s, const struct report *r, bool span
     struct measure m;
 
     measure_take(&m, r, span);
-    quantile_groups(m.values, m.order, m.n, NULL, span ? &s->all.span : &s->all.wait, 1);
+    quantile_groups(m.values, m.order, m.n, NULL, span ? &s->all.span : &s->all.wait,
+                    1);
     quantile_groups(m.values, m.order, m.n, m.size, stats, SIZE_CLASSES);
     for (i = 0; i < SIZE_CLASSES; i++)
         *(span ? &s->sizes[i].span : &s->sizes[i].wait) = stats[i];

@@ -15,7 +15,7 @@ enum size_class {
     SIZE_NONE = 0, /* asks for no GPU */
     SIZE_SHARE,    /* less than one GPU */
     SIZE_1,
-    SIZE_8,        /* more than 1, at most 8 */
+    SIZE_8, /* more than 1, at most 8 */
     SIZE_64,
     SIZE_512,
     SIZE_MORE,
@@ -29,7 +29,7 @@ struct kept_job {
     int64_t wait_us; /* JOB_NEVER: it never started */
     int64_t span_us; /* submit to end; JOB_NEVER: it had not ended */
     uint32_t queue;
-    uint8_t size;    /* enum size_class */
+    uint8_t size; /* enum size_class */
 };
 #define JOB_NEVER INT64_MIN
 
@@ -46,7 +46,7 @@ struct report {
     struct strmap queue_ids;
     VEC(struct str) queues; /* by id, in order of first sight */
     uint64_t restarts, cross_domain, failed, tasks;
-    u128 lost; /* milli-GPU x us, from the jobs: gpu_milli x lost_us */
+    u128 run, lost; /* milli-GPU x us, from the jobs: gpu_milli x run_us, x lost_us */
     __int128 recorded_wait_us;
     uint64_t recorded_jobs;
     struct series series;
@@ -81,12 +81,13 @@ struct summary {
     uint32_t nqueues;
     uint64_t never_started, unfinished; /* unfinished: started, not ended */
     struct sorted_values waits;
-    /* Jobs only arrived and none ended, as in the FGD experiment: time is a mere order, so
-     * `allocated` and `frag` are the state after the last arrival, useful and lost nothing. */
+    /* Jobs only arrived and none ended, as in the FGD experiment: time is a mere order,
+     * so `allocated` and `frag` are the state after the last arrival, useful and lost
+     * nothing. */
     bool fills;
     /* Fractions of capacity x time; negative: not measured. */
     double useful, allocated, frag, lost;
-    bool ledger_sums; /* true without a ledger, too */
+    bool ledger_sums;    /* true without a ledger, too */
     __int128 ledger_gap; /* causes - capacity, milli-GPU x us */
 };
 
@@ -99,7 +100,8 @@ void summary_all_destroy(struct summary **sums, uint32_t n);
 
 bool summary_all_fill(struct summary *const *sums, uint32_t n); /* false for none */
 
-/* Same cluster, trace, seed and number of jobs: may be set side by side under one title. */
+/* Same cluster, trace, seed and number of jobs: may be set side by side under one
+ * title. */
 bool summary_same_setting(const struct summary *a, const struct summary *b);
 /* Jobs that never started: as the world counted them, else as the jobs say. */
 uint64_t summary_unplaced(const struct summary *s);

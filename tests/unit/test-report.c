@@ -21,8 +21,8 @@ static struct report *report_new(const char *policy, uint64_t capacity_milli)
 }
 
 /* Times in seconds; start or end < 0: never. */
-static void job(struct report *r, const char *queue, double submit, double start, double end,
-                uint64_t gpu_milli)
+static void job(struct report *r, const char *queue, double submit, double start,
+                double end, uint64_t gpu_milli)
 {
     report_job(r, &(struct report_job){
                       .queue = str_of(queue),
@@ -68,16 +68,18 @@ static double number(const json_t *j, const char *a, const char *b)
     return json_is_number(v) ? json_number_value(v) : NAN;
 }
 
-/* --- parts ----------------------------------------------------------------------------- */
+/* --- parts
+ * ----------------------------------------------------------------------------- */
 
 static void test_figures(void)
 {
     static const struct {
         double s;
         const char *text;
-    } secs[] = {{0, "0s"},           {0.25, "0.25s"},    {7.125, "7.12s"}, {99.96, "100s"},
-                {119.4, "119s"},     {120, "2.00m"},     {1044, "17.4m"},  {7199, "120m"},
-                {7200, "2.00h"},     {172800, "2.00d"},  {-90, "-90.0s"},  {8.64e7, "1000d"}};
+    } secs[] = {{0, "0s"},         {0.25, "0.25s"}, {7.125, "7.12s"},
+                {99.96, "100s"},   {119.4, "119s"}, {120, "2.00m"},
+                {1044, "17.4m"},   {7199, "120m"},  {7200, "2.00h"},
+                {172800, "2.00d"}, {-90, "-90.0s"}, {8.64e7, "1000d"}};
     figure f;
     struct buf b = {0};
     uint32_t i;
@@ -86,7 +88,8 @@ static void test_figures(void)
         is_str(secs_short(secs[i].s, f), secs[i].text, "%g s in short", secs[i].s);
     is_str(secs_long(1044, f), "17.4 min", "minutes in long");
     is_str(exact_secs((__int128)7166165 * US_PER_S, f), "7,166,165 s", "whole seconds");
-    is_str(exact_secs((__int128)12 * US_PER_S + 250000, f), "12.25 s", "the rest is kept");
+    is_str(exact_secs((__int128)12 * US_PER_S + 250000, f), "12.25 s",
+           "the rest is kept");
     is_str(exact_secs(-500000, f), "-0.5 s", "a negative part of a second");
     is_str(i128_text((__int128)UINT64_MAX + 1, f), "18446744073709551616", "2^64");
     is_str(percent_text(-1, 1, f), "–", "what was not measured is no number");
@@ -128,8 +131,9 @@ static void test_ranks(void)
 {
     static const struct {
         uint64_t n, p50, p95, p99;
-    } rows[] = {{1, 1, 1, 1},       {2, 1, 2, 2},        {3, 2, 3, 3},     {20, 10, 19, 20},
-                {100, 50, 95, 99},  {101, 51, 96, 100},  {1000, 500, 950, 990}};
+    } rows[] = {{1, 1, 1, 1},         {2, 1, 2, 2},      {3, 2, 3, 3},
+                {20, 10, 19, 20},     {100, 50, 95, 99}, {101, 51, 96, 100},
+                {1000, 500, 950, 990}};
     uint32_t i;
 
     for (i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -161,8 +165,9 @@ static void test_groups(void)
 
     rng_init(&rng, 7, 0);
     for (i = 0; i < N; i++) {
-        values[i] = rng_between(&rng, 0, 3) ? rng_between(&rng, -50, 900)
-                                            : rng_between(&rng, INT64_MIN / 4, INT64_MAX / 4);
+        values[i] = rng_between(&rng, 0, 3)
+                        ? rng_between(&rng, -50, 900)
+                        : rng_between(&rng, INT64_MIN / 4, INT64_MAX / 4);
         group[i] = (uint32_t)rng_below(&rng, GROUPS - 1); /* the last stays empty */
     }
     quantile_sort(values, N, order);
@@ -208,9 +213,11 @@ static void test_series_by_hand(void)
     ok(t->capacity == (u128)(4000 * 40 + 2000 * 60) * 1000000, "integral of capacity");
     ok(t->frag_capacity == (u128)(4000 * 10 + 2000 * 60) * 1000000,
        "capacity while fragmentation was measured");
-    is_near(t->frag, (400.0 * 10 + 1000.0 * 60) * 1e6, 1, "integral of fragmented GPUs");
+    is_near(t->frag, (400.0 * 10 + 1000.0 * 60) * 1e6, 1,
+            "integral of fragmented GPUs");
     is_int(t->len_us, 100 * US_PER_S, "length");
-    ok(t->waiting == 300 * (u128)US_PER_S && t->running == 500 * (u128)US_PER_S, "jobs");
+    ok(t->waiting == 300 * (u128)US_PER_S && t->running == 500 * (u128)US_PER_S,
+       "jobs");
     is_uint(r->series.peak_used_milli, 3000, "a level of no length is no peak");
     s = summary_create(r);
     is_near(s->allocated, 100000.0 / 280000.0, 1e-12, "mean share in use");
@@ -222,10 +229,10 @@ static void test_series_by_hand(void)
 
 static bool sums_equal(const struct series_sum *a, const struct series_sum *b)
 {
-    return a->used == b->used && a->pending == b->pending && a->capacity == b->capacity &&
-           a->waiting == b->waiting && a->running == b->running &&
-           a->frag_capacity == b->frag_capacity && a->len_us == b->len_us &&
-           fabs(a->frag - b->frag) <= 1e-9 * fabs(b->frag);
+    return a->used == b->used && a->pending == b->pending &&
+           a->capacity == b->capacity && a->waiting == b->waiting &&
+           a->running == b->running && a->frag_capacity == b->frag_capacity &&
+           a->len_us == b->len_us && fabs(a->frag - b->frag) <= 1e-9 * fabs(b->frag);
 }
 
 /* Random levels with gaps of 1 us to a day; the integrals are added up beside. */
@@ -274,18 +281,19 @@ static void test_series_merging(uint64_t seed)
     report_destroy(r);
 }
 
-/* --- the whole ------------------------------------------------------------------------- */
+/* --- the whole
+ * ------------------------------------------------------------------------- */
 
 /* Five jobs by hand: waits 10, 0, 40, 20 s and never; spans 110, 60, -, 30 s. */
 static struct report *five_jobs(void)
 {
     struct report *r = report_new("five", 8000);
 
-    job(r, "a", 0, 10, 110, 500);
+    job(r, "a", 0, 10.00025, 110, 500);
     job(r, "a", 5, 5, 65, 1000);
     job(r, "b", 20, 60, -1, 4000);
     job(r, "b", 30, 50, 60, 1000);
-    job(r, "", 40, -1, -1, 600000);
+    job(r, "", 40, -1, 45, 600000); /* cancelled before it started: no completion */
     return r;
 }
 
@@ -296,31 +304,36 @@ static void test_five_jobs(void)
     size_t i;
 
     run = json_array_get(json_object_get(doc, "runs"), 0);
-    is_str(json_string_value(json_object_get(doc, "format")), "muster-report", "format");
+    is_str(json_string_value(json_object_get(doc, "format")), "muster-report",
+           "format");
     is_str(json_string_value(json_object_get(run, "seed")), "18446744073709551615",
            "a seed of 64 bits arrives whole");
     is_near(number(run, "jobs", "total"), 5, 0, "jobs");
     is_near(number(run, "jobs", "never_started"), 1, 0, "one never started");
     is_near(number(run, "jobs", "unfinished"), 1, 0, "one still runs");
     is_near(number(run, "wait", "sum_s"), 70, 0, "sum of waits");
-    is_near(number(run, "wait", "mean_s"), 17.5, 1e-9, "mean wait, of four");
-    is_near(number(run, "wait", "p50_s"), 10, 0, "p50: the 2nd of 0 10 20 40");
+    is_near(number(run, "wait", "sum_rest_us"), 250, 0,
+            "and what is less than a second");
+    is_near(number(run, "wait", "mean_s"), 17.5000625, 1e-7, "mean wait, of four");
+    is_near(number(run, "wait", "p50_s"), 10.00025, 1e-7, "p50: the 2nd of 0 10 20 40");
     is_near(number(run, "wait", "p95_s"), 40, 0, "p95: the 4th");
     is_near(number(run, "completion", "sum_s"), 200, 0, "sum of completions");
     is_near(number(run, "completion", "jobs"), 3, 0, "of three jobs");
     is_near(number(run, "completion", "p50_s"), 60, 0, "p50: the 2nd of 30 60 110");
     sizes = json_object_get(run, "by_size");
     is_uint(json_array_size(sizes), 4, "four classes occur");
-    is_str(json_string_value(json_object_get(json_array_get(sizes, 1), "size")), "1 GPU",
-           "the second is 1 GPU");
-    is_near(number(json_array_get(sizes, 1), "wait", "mean_s"), 10, 1e-9, "its mean wait");
-    ok(json_is_null(json_object_get(
-           json_object_get(json_array_get(sizes, 3), "wait"), "mean_s")),
+    is_str(json_string_value(json_object_get(json_array_get(sizes, 1), "size")),
+           "1 GPU", "the second is 1 GPU");
+    is_near(number(json_array_get(sizes, 1), "wait", "mean_s"), 10, 1e-9,
+            "its mean wait");
+    ok(json_is_null(json_object_get(json_object_get(json_array_get(sizes, 3), "wait"),
+                                    "mean_s")),
        "a class without a start has no mean wait");
     queues = json_object_get(run, "by_queue");
     is_uint(json_array_size(queues), 3, "three queues, the nameless one too");
     for (i = 0; i < 3; i++)
-        if (strcmp(json_string_value(json_object_get(json_array_get(queues, i), "queue")),
+        if (strcmp(json_string_value(
+                       json_object_get(json_array_get(queues, i), "queue")),
                    "b") == 0)
             b = json_array_get(queues, i);
     is_near(number(b, "wait", "mean_s"), 30, 1e-9, "queue b's mean wait");
@@ -363,11 +376,13 @@ static void test_ledger(void)
     summary_destroy(s);
     report_text(&r, 1, 80, false, &text);
     ok(has(&text, "where 200.0 GPU-hours went"), "capacity in GPU-hours");
-    ok(has(&text, "useful          75.00         150.0 GPU-h"), "a cause in %% and hours");
+    ok(has(&text, "useful          75.00         150.0 GPU-h"),
+       "a cause in %% and hours");
     ok(!has(&text, "NOT SUM"), "no complaint");
     doc = json_of(&r, 1);
     ok(json_is_true(json_object_get(
-           json_object_get(json_array_get(json_object_get(doc, "runs"), 0), "ledger"), "sums")),
+           json_object_get(json_array_get(json_object_get(doc, "runs"), 0), "ledger"),
+           "sums")),
        "JSON says that it sums");
     json_decref(doc);
     l.sum[LEDGER_HUNG] = 1; /* one milli-GPU for one us too much */
@@ -408,8 +423,10 @@ static void test_exact_sum(void)
                                            .recorded_start_us = INT64_MIN});
     }
     s = summary_create(r);
-    ok(s->all.wait.sum == (__int128)N * (N - 1) / 2 * US_PER_S + N, "waits sum exactly");
-    ok(s->all.span.sum == (__int128)N * (N - 1) * US_PER_S + N, "completions sum exactly");
+    ok(s->all.wait.sum == (__int128)N * (N - 1) / 2 * US_PER_S + N,
+       "waits sum exactly");
+    ok(s->all.span.sum == (__int128)N * (N - 1) * US_PER_S + N,
+       "completions sum exactly");
     is_int(s->all.wait.at[QUANTILE_P50], (N / 2 - 1) * US_PER_S + 1, "p50");
     is_int(s->all.wait.at[QUANTILE_P95], (N / 20 * 19 - 1) * US_PER_S + 1, "p95");
     is_int(s->all.wait.at[QUANTILE_P99], (N / 100 * 99 - 1) * US_PER_S + 1, "p99");
@@ -426,7 +443,8 @@ static void test_exact_sum(void)
     report_destroy(r);
 }
 
-/* --- the page -------------------------------------------------------------------------- */
+/* --- the page
+ * -------------------------------------------------------------------------- */
 
 static bool is_void(const char *name)
 {
@@ -439,8 +457,8 @@ static bool is_void(const char *name)
     return false;
 }
 
-/* Every tag is closed in order, attribute values are quoted; returns the number of tags, or
- * 0 with the place in a diag. */
+/* Every tag is closed in order, attribute values are quoted; returns the number of
+ * tags, or 0 with the place in a diag. */
 static unsigned page_tags(const char *z)
 {
     char open[64][16], name[16];
@@ -515,8 +533,9 @@ static void test_escaping(void)
 
 static void test_page(void)
 {
-    static const char *const foreign[] = {"http:", "https:", "src=", "url(",   "@import",
-                                          "<link", "<img",   "href", "<script", NULL};
+    static const char *const foreign[] = {"http:",   "https:", "src=", "url(",
+                                          "@import", "<link",  "<img", "href",
+                                          "<script", NULL};
     struct report *rs[2] = {five_jobs(), five_jobs()};
     struct buf a = {0}, b = {0};
     struct ledger l = even_ledger();
@@ -557,14 +576,16 @@ static uint32_t longest_line(const struct buf *b)
 
 static void test_text(void)
 {
-    struct report *rs[2] = {five_jobs(), report_new("a name that is much too long for us", 1)};
+    struct report *rs[2] = {five_jobs(),
+                            report_new("a name that is much too long for us", 1)};
     static const uint32_t widths[] = {0, 80, 100, 120, 400};
     struct ledger l = even_ledger();
     struct buf b = {0};
     uint32_t i;
 
     report_ledger(rs[0], &l);
-    report_error(rs[0], &(struct report_error){.jobs = 4, .remark = STR("as the site ran")});
+    report_error(rs[0],
+                 &(struct report_error){.jobs = 4, .remark = STR("as the site ran")});
     for (i = 0; i < sizeof widths / sizeof *widths; i++) {
         uint32_t most = widths[i] < 80 ? 80 : widths[i] > 120 ? 120 : widths[i];
 
@@ -572,7 +593,8 @@ static void test_text(void)
         report_text(rs, 2, widths[i], false, &b);
         cmp_ok(longest_line(&b), <=, most, "no line leaves %u columns", most);
     }
-    ok(has(&b, "as the site ran") && strstr(b.data, "as the site ran") < strstr(b.data, "policy"),
+    ok(has(&b, "as the site ran") &&
+           strstr(b.data, "as the site ran") < strstr(b.data, "policy"),
        "the error against the record comes first");
     buf_clear(&b);
     report_text(rs, 2, 100, true, &b);
@@ -594,13 +616,15 @@ static void test_empty(void)
     json_decref(doc);
     report_text(NULL, 0, 80, false, &text);
     report_html(NULL, 0, &page);
-    ok(has(&text, "nothing was run") && has(&page, "Nothing was run"), "and it says so");
+    ok(has(&text, "nothing was run") && has(&page, "Nothing was run"),
+       "and it says so");
     cmp_ok(page_tags(page.data), >, 10, "as a whole page");
     buf_clear(&text);
     buf_clear(&page);
     doc = json_of(&r, 1);
     ok(json_is_null(json_object_get(
-           json_object_get(json_array_get(json_object_get(doc, "runs"), 0), "wait"), "mean_s")),
+           json_object_get(json_array_get(json_object_get(doc, "runs"), 0), "wait"),
+           "mean_s")),
        "a run without a job has no mean wait");
     json_decref(doc);
     report_text(&r, 1, 80, false, &text);
