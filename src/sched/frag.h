@@ -2,9 +2,10 @@
  *
  * F(node) = sum over the mix's items of weight x what the item could not use of the node's
  * idle GPU (Weng et al., USENIX ATC'23, section 3; the exact order of doubles is in frag.c).
- * F depends on the free milli of the devices (as a sorted list), their type and the node's
- * CPU only through the items' CPU thresholds: such states are numbered, and each is computed
- * once. SPDX-License-Identifier: Apache-2.0 */
+ * F depends only on the set of (type, free milli) of the healthy devices and on how many of
+ * the items' CPU thresholds the node's free CPU reaches: its level. Sets are numbered, and F
+ * of each (set, level) is computed once. All of this is scratch.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef MUSTER_FRAG_H
 #define MUSTER_FRAG_H
 
@@ -13,24 +14,33 @@
 
 struct frag;
 
-/* Borrows mix and cluster. */
+/* Borrows cluster and mix. */
 struct frag *frag_create(const struct cluster *c, struct mix *mix);
 void frag_destroy(struct frag *f); /* NULL is fine */
 
 /* F of a node as it stands, in milli-GPU, computed without any memo. */
 double frag_node(const struct cluster *c, const struct mix *mix, uint32_t node);
-
 /* The same by memo. */
 double frag_of(struct frag *f, uint32_t node);
-/* F of the node when cpu_milli less is free and one share of gpu_milli is taken from device
- * dev (index in the node). */
-double frag_after_share(struct frag *f, uint32_t node, int64_t cpu_milli, uint32_t dev,
-                        uint32_t gpu_milli);
-/* ... when these devices are taken whole (devs 0: CPU alone). */
-double frag_after_whole(struct frag *f, uint32_t node, int64_t cpu_milli, uint64_t devs);
+/* F of the node when cpu_milli less is free and gpu_milli is taken from each of devs (device
+ * indexes in the node; 0: CPU alone). */
+double frag_after(struct frag *f, uint32_t node, int64_t cpu_milli, uint64_t devs,
+                  uint32_t gpu_milli);
 
-/* Sum of F over all usable nodes, milli-GPU; brought up to date from the change list. Kept as
- * a sum of 2^-32 milli, so it does not depend on the order of changes. */
+/* Sum of F over all usable nodes, milli-GPU; brought up to date from the change list: O(what
+ * changed). Kept in units of 2^-32 milli, so it does not depend on the order of changes. */
 double frag_total(struct frag *f);
+
+/* The parts, for scorers that keep memos of their own. Numbers of sets and levels hold as
+ * long as frag_era is the same: call that first; it notices a new mix and too many sets. */
+uint64_t frag_era(struct frag *f);
+uint32_t frag_level(const struct frag *f, int64_t cpu_milli);
+struct frag_state {
+    uint32_t set, level;
+};
+struct frag_state frag_state(struct frag *f, uint32_t node);
+/* The set when gpu_milli is taken from one device like this one. */
+uint32_t frag_step(struct frag *f, uint32_t set, const struct device *d, uint32_t gpu_milli);
+double frag_value(struct frag *f, uint32_t set, uint32_t level);
 
 #endif

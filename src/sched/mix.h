@@ -19,7 +19,7 @@
 
 enum {
     MIX_COVER_PERMILLE = 950, /* the share of tasks that the items stand for */
-    MIX_CLASSES_MAX = 4096,   /* further classes are counted in the total alone */
+    MIX_CLASSES_MAX = 4095,   /* further classes are counted in the total alone */
     MIX_LEARN_FIRST = 64      /* tasks before the first settling while learning */
 };
 

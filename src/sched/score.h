@@ -14,19 +14,21 @@
 #define SCORE_NONE INT32_MIN /* does not fit; every other score is larger */
 
 struct frag;
+struct fgd;
 struct pack;
 struct scoring;
 
+/* Score of a node on which the task fits. types: score_types of the shape. use is what
+ * score_fits filled, and the scorer may choose other devices in it; NULL: only the score is
+ * wanted. */
 typedef int32_t (*score_f)(struct scoring *sc, uint32_t node, const struct shape *shape,
-                           struct use *use);
+                           uint64_t types, struct use *use);
 
 struct scorer {
     const char *name;  /* in policy files */
     const char *about; /* one line for --help */
     bool mix;          /* looks at the typical mix */
     bool shuffled;     /* depends on the task's serial: nothing to remember but the fit */
-    /* Score of a node that fits. use is filled by score_fits; the scorer may choose other
-     * devices in it. NULL: only the score is wanted. */
     score_f score;
 };
 
@@ -34,19 +36,31 @@ struct scorer {
 const struct scorer *scorer_find(struct str name);
 const struct scorer *scorer_at(uint32_t i); /* row i of the table; NULL behind the last */
 
+/* What is worth knowing of a node beside its sums: right while the node does not change. */
+struct node_view {
+    uint64_t at;         /* changed_at of the node + 1; 0: nothing known */
+    int32_t share_milli; /* most free milli on a device that takes shares; -1: none does */
+    bool even;           /* each healthy device with something free takes shares */
+};
+
 /* What a scorer works with. Everything in it is scratch and can be made anew at any time. */
 struct scoring {
     const struct cluster *cluster; /* borrowed */
-    struct mix *mix;               /* borrowed; NULL: empty */
+    struct mix *mix;               /* borrowed; NULL: an empty one */
     const struct scorer *scorer;
-    uint64_t seed;                 /* of `random` */
-    struct frag *frag;             /* memo over states; made when first needed */
+    uint64_t seed; /* of `random` */
+    struct mix no_mix;
+    struct frag *frag; /* made when first needed, as fgd and pack are */
+    struct fgd *fgd;
     struct pack *pack;
+    VEC(struct node_view) views;
 };
 
 void scoring_init(struct scoring *sc, const struct cluster *c, const struct scorer *scorer,
                   struct mix *mix, uint64_t seed);
 void scoring_done(struct scoring *sc);
+/* Raised whenever scores that were given before may be void although no node changed. */
+uint64_t scoring_era(struct scoring *sc);
 
 /* Dense types that the shape accepts; all ones: any; 0: none of them is here. */
 uint64_t score_types(const struct cluster *c, const struct shape *shape);
@@ -63,9 +77,18 @@ bool score_fits(const struct cluster *c, uint32_t node, const struct shape *shap
 uint64_t score_share_devs(const struct cluster *c, uint32_t node, const struct shape *shape,
                           uint64_t types);
 
+const struct node_view *score_view(struct scoring *sc, uint32_t node);
+
+/* The share devices that a task takes by default: the tightest, lowest index. 0: too few. */
+uint64_t score_share_pick(const struct cluster *c, uint32_t node, const struct shape *shape,
+                          uint64_t devs);
+
 /* score_fits, then the scorer. SCORE_NONE: does not fit (use is then not meaningful).
- * serial: the task's number, for `random`. */
+ * serial: the task's number, for `random`. use may be NULL. Call scoring_era before the
+ * first of a series. */
 int32_t score_node(struct scoring *sc, uint32_t node, const struct shape *shape,
                    uint64_t types, uint64_t serial, struct use *use);
+/* The same for `shuffled` scorers where the fit is known. */
+int32_t score_shuffle(uint64_t seed, uint64_t serial, uint32_t rank);
 
 #endif

@@ -1,0 +1,356 @@
+/* frag.c - fragmentation after FGD: idle GPU that the typical mix cannot use
+ *
+ * F(node): each item of the mix, in the mix's order, adds weight x amount to one of six
+ * buckets, and the buckets are added in their order. An item that fits by GPU and CPU cannot
+ * use the devices with less free than it wants; one that does not fit cannot use anything
+ * that is idle here, and neither can a CPU-only item. The order of additions is the
+ * published simulator's: its rounding dust decides scores (with exact integers 23 of 170
+ * published FGD runs come out differently). No libm, no contraction.
+ *
+ * A set is a sorted list of 16-bit entries, one a healthy device: type in the upper 6 bits,
+ * free milli in the lower 10. On openb 10,866 arrivals meet about 8,000 (set, level) pairs,
+ * against 12.6 million evaluations of F without a memo.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "sched/frag.h"
+
+#include <assert.h>
+#include <math.h>
+
+#include "base/hash.h"
+
+enum {
+    SETS_MAX = 1 << 17, /* then all are forgotten */
+    LEVELS_MAX = 4096,  /* CPU thresholds; a mix has at most MIX_CLASSES_MAX items */
+    LEVEL_UNIT = 500,   /* milli-CPU a cell of the level table */
+    LEVEL_CELLS = 1024
+};
+
+/* One device as an entry, or back. Free milli below 0 (overcommitted) counts as none. */
+static inline uint16_t entry_of(uint32_t type, int32_t free_milli)
+{
+    uint32_t milli = free_milli < 0 ? 0 : free_milli > 1000 ? 1000 : (uint32_t)free_milli;
+    return (uint16_t)(type << 10 | milli);
+}
+
+struct set {
+    uint32_t first, n; /* in frag.entries */
+    double *values;    /* F by level; below 0: not computed yet. NULL: none is */
+};
+
+struct node_memo {
+    uint64_t at;        /* changed_at of the node + 1; 0: nothing known */
+    struct frag_state state;
+    int64_t part;       /* its part of the total, 2^-32 milli */
+};
+
+struct frag {
+    const struct cluster *cluster;
+    struct mix *mix;
+    uint32_t version; /* of the mix */
+    uint64_t era;
+    uint32_t nlevels;
+    int64_t levels[LEVELS_MAX];  /* CPU thresholds, ascending, each once */
+    uint16_t cells[LEVEL_CELLS]; /* level of cell * LEVEL_UNIT */
+    VEC(struct set) sets;
+    VEC(uint16_t) entries;
+    struct u64map set_ids; /* hash of the entries -> set */
+    struct u64map steps;   /* set, entry, milli -> set */
+    struct arena values;
+    VEC(struct node_memo) nodes;
+    /* the total */
+    int64_t total;
+    uint64_t total_at;      /* stamp it is right for */
+    uint64_t total_settles; /* rebuilds it is right for */
+    bool total_known;
+};
+
+/* What one item cannot use of these devices goes into one of the six buckets. */
+static void item_add(const struct mix_item *m, const uint16_t *e, uint32_t n, int64_t idle,
+                     bool cpu_fits, double bucket[6])
+{
+    if (!m->gpu_count) {
+        bucket[cpu_fits ? 3 : 4] += m->weight * (double)idle;
+        return;
+    }
+    uint32_t have = 0, reach = 0;
+    int64_t small = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t milli = e[i] & 1023;
+        bool is_type = m->types >> (e[i] >> 10) & 1;
+        bool fits = is_type && milli >= m->gpu_milli;
+        reach += is_type;
+        have += fits;
+        small += fits ? 0 : milli;
+    }
+    if (!reach)
+        bucket[5] += m->weight * (double)idle;
+    else if (have >= m->gpu_count)
+        bucket[cpu_fits ? 1 : 2] += m->weight * (double)(cpu_fits ? small : idle);
+    else
+        bucket[cpu_fits ? 1 : 0] += m->weight * (double)idle;
+}
+
+/* F where the free CPU reaches exactly the thresholds up to cpu_milli. */
+static double entries_value(const struct mix *mix, const uint16_t *e, uint32_t n,
+                            int64_t cpu_milli)
+{
+    double bucket[6] = {0}, sum = 0;
+    int64_t idle = 0;
+    for (uint32_t i = 0; i < n; i++)
+        idle += e[i] & 1023;
+    for (uint32_t i = 0; i < mix->items.n; i++) {
+        const struct mix_item *m = &mix->items.at[i];
+        item_add(m, e, n, idle, cpu_milli >= m->cpu_milli, bucket);
+    }
+    for (int i = 0; i < 6; i++)
+        sum += bucket[i];
+    return sum;
+}
+
+/* The node's devices as a sorted list of entries. Returns their number. */
+static uint32_t node_entries(const struct cluster *c, const struct node *n,
+                             uint16_t ret[NODE_DEVICES_MAX])
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < n->ndevices && count < NODE_DEVICES_MAX; i++) {
+        const struct device *d = &c->devices[n->device0 + i];
+        if (!(n->healthy >> i & 1))
+            continue;
+        uint16_t e = entry_of(d->type, d->free_milli);
+        uint32_t at = count++;
+        for (; at && ret[at - 1] > e; at--)
+            ret[at] = ret[at - 1];
+        ret[at] = e;
+    }
+    return count;
+}
+
+double frag_node(const struct cluster *c, const struct mix *mix, uint32_t node)
+{
+    uint16_t e[NODE_DEVICES_MAX];
+    const struct node *n = &c->nodes[node];
+    uint32_t count = node_entries(c, n, e);
+    return entries_value(mix, e, count, n->cpu_free);
+}
+
+/* The thresholds of the mix's items, and a table that finds a level in two steps. */
+static void levels_make(struct frag *f)
+{
+    f->nlevels = 0;
+    for (uint32_t i = 0; i < f->mix->items.n; i++) {
+        int64_t cpu = f->mix->items.at[i].cpu_milli;
+        uint32_t at = f->nlevels;
+        while (at && f->levels[at - 1] > cpu)
+            at--;
+        if (at && f->levels[at - 1] == cpu)
+            continue;
+        assert(f->nlevels < LEVELS_MAX);
+        memmove(&f->levels[at + 1], &f->levels[at],
+                (f->nlevels++ - at) * sizeof *f->levels);
+        f->levels[at] = cpu;
+    }
+    uint32_t level = 0;
+    for (uint32_t i = 0; i < LEVEL_CELLS; i++) {
+        while (level < f->nlevels && f->levels[level] <= (int64_t)i * LEVEL_UNIT)
+            level++;
+        f->cells[i] = (uint16_t)level;
+    }
+}
+
+static void frag_forget(struct frag *f)
+{
+    vec_clear(&f->sets);
+    vec_clear(&f->entries);
+    u64map_clear(&f->set_ids);
+    u64map_clear(&f->steps);
+    arena_reset(&f->values);
+    vec_clear(&f->nodes);
+    f->total_known = false;
+    f->version = f->mix->version;
+    f->era++;
+    levels_make(f);
+}
+
+struct frag *frag_create(const struct cluster *c, struct mix *mix)
+{
+    struct frag *f = mem_zero(sizeof *f);
+    f->cluster = c;
+    f->mix = mix;
+    mix_bind(mix, c);
+    frag_forget(f);
+    return f;
+}
+
+void frag_destroy(struct frag *f)
+{
+    if (!f)
+        return;
+    vec_done(&f->sets);
+    vec_done(&f->entries);
+    u64map_done(&f->set_ids);
+    u64map_done(&f->steps);
+    arena_done(&f->values);
+    vec_done(&f->nodes);
+    free(f);
+}
+
+uint64_t frag_era(struct frag *f)
+{
+    mix_bind(f->mix, f->cluster);
+    if (f->version != f->mix->version || f->sets.n >= SETS_MAX)
+        frag_forget(f);
+    if (f->nodes.n < f->cluster->nnodes)
+        vec_resize(&f->nodes, f->cluster->nnodes);
+    return f->era;
+}
+
+uint32_t frag_level(const struct frag *f, int64_t cpu_milli)
+{
+    if (cpu_milli < 0)
+        return 0;
+    uint64_t cell = (uint64_t)cpu_milli / LEVEL_UNIT;
+    uint32_t level = f->cells[cell < LEVEL_CELLS ? cell : LEVEL_CELLS - 1];
+    while (level < f->nlevels && f->levels[level] <= cpu_milli)
+        level++;
+    return level;
+}
+
+static uint32_t set_intern(struct frag *f, const uint16_t *e, uint32_t n)
+{
+    uint64_t key = hash_bytes(e, n * sizeof *e) >> 1;
+    for (;; key++) {
+        uint32_t i = u64map_get(&f->set_ids, key);
+        if (i == MAP_NONE)
+            break;
+        const struct set *s = &f->sets.at[i];
+        if (s->n == n && memcmp(f->entries.at + s->first, e, n * sizeof *e) == 0)
+            return i;
+    }
+    struct set s = {f->entries.n, n, NULL};
+    vec_reserve(&f->entries, f->entries.n + n);
+    memcpy(f->entries.at + f->entries.n, e, n * sizeof *e);
+    f->entries.n += n;
+    vec_push(&f->sets, s);
+    u64map_put(&f->set_ids, key, f->sets.n - 1);
+    return f->sets.n - 1;
+}
+
+struct frag_state frag_state(struct frag *f, uint32_t node)
+{
+    const struct node *n = &f->cluster->nodes[node];
+    struct node_memo *memo = &f->nodes.at[node];
+    if (memo->at != n->changed_at + 1) {
+        uint16_t e[NODE_DEVICES_MAX];
+        uint32_t count = node_entries(f->cluster, n, e);
+        memo->state.set = set_intern(f, e, count);
+        memo->state.level = frag_level(f, n->cpu_free);
+        memo->at = n->changed_at + 1;
+    }
+    return memo->state;
+}
+
+static uint32_t step_make(struct frag *f, uint32_t set, uint16_t from, uint16_t to)
+{
+    uint16_t e[NODE_DEVICES_MAX];
+    const struct set *s = &f->sets.at[set];
+    const uint16_t *old = f->entries.at + s->first;
+    uint32_t count = 0;
+    bool gone = false;
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (!gone && old[i] == from) {
+            gone = true;
+            continue;
+        }
+        e[count++] = old[i];
+    }
+    assert(gone);
+    uint32_t at = count++;
+    for (; at && e[at - 1] > to; at--)
+        e[at] = e[at - 1];
+    e[at] = to;
+    return set_intern(f, e, count);
+}
+
+uint32_t frag_step(struct frag *f, uint32_t set, const struct device *d, uint32_t gpu_milli)
+{
+    uint16_t from = entry_of(d->type, d->free_milli);
+    uint16_t to = entry_of(d->type, d->free_milli - (int32_t)gpu_milli);
+    uint64_t key = (uint64_t)set << 32 | (uint64_t)from << 16 | to;
+    uint32_t next = u64map_get(&f->steps, key);
+    if (next == MAP_NONE) {
+        next = step_make(f, set, from, to);
+        u64map_put(&f->steps, key, next);
+    }
+    return next;
+}
+
+double frag_value(struct frag *f, uint32_t set, uint32_t level)
+{
+    struct set *s = &f->sets.at[set];
+    if (!s->values) {
+        s->values = arena_alloc(&f->values, (f->nlevels + 1) * sizeof *s->values);
+        for (uint32_t i = 0; i <= f->nlevels; i++)
+            s->values[i] = -1;
+    }
+    if (s->values[level] < 0) {
+        int64_t cpu = level ? f->levels[level - 1] : -1;
+        s->values[level] = entries_value(f->mix, f->entries.at + s->first, s->n, cpu);
+    }
+    return s->values[level];
+}
+
+double frag_of(struct frag *f, uint32_t node)
+{
+    frag_era(f);
+    struct frag_state s = frag_state(f, node);
+    return frag_value(f, s.set, s.level);
+}
+
+double frag_after(struct frag *f, uint32_t node, int64_t cpu_milli, uint64_t devs,
+                  uint32_t gpu_milli)
+{
+    frag_era(f);
+    const struct node *n = &f->cluster->nodes[node];
+    uint32_t set = frag_state(f, node).set;
+    for (; devs; devs &= devs - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(devs);
+        set = frag_step(f, set, &f->cluster->devices[n->device0 + i], gpu_milli);
+    }
+    return frag_value(f, set, frag_level(f, n->cpu_free - cpu_milli));
+}
+
+/* Bring one node's part of the total up to date. */
+static void total_node(struct frag *f, uint32_t node)
+{
+    const struct node *n = &f->cluster->nodes[node];
+    int64_t part = 0;
+    if (node_is_usable(n)) {
+        struct frag_state s = frag_state(f, node);
+        part = (int64_t)(frag_value(f, s.set, s.level) * 4294967296.0 + 0.5);
+    }
+    f->total += part - f->nodes.at[node].part;
+    f->nodes.at[node].part = part;
+}
+
+double frag_total(struct frag *f)
+{
+    const struct cluster *c = f->cluster;
+    frag_era(f);
+    if (!f->total_known || c->stale || f->total_settles != c->settles) {
+        f->total = 0;
+        for (uint32_t i = 0; i < c->nnodes; i++) {
+            f->nodes.at[i].part = 0;
+            total_node(f, i);
+        }
+        f->total_known = !c->stale;
+        f->total_settles = c->settles;
+    } else {
+        for (uint32_t i = c->changed_head; i != NODE_NONE; i = c->nodes[i].changed_next) {
+            if (c->nodes[i].changed_at <= f->total_at)
+                break;
+            total_node(f, i);
+        }
+    }
+    f->total_at = c->stamp;
+    return (double)f->total / 4294967296.0;
+}
