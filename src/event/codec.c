@@ -15,6 +15,7 @@
 #include <errno.h>
 
 #define SEATS_MAX ((uint32_t)JOB_SLOTS_MAX)
+#define SAME_MAX (1u << 20) /* gangs in one pass: as many as a pass may ask questions */
 
 struct io {
     struct buf *out;     /* writing, else NULL */
@@ -496,6 +497,19 @@ static void seat_items(struct io *io, const struct seat **at, uint32_t *n)
     *at = list;
 }
 
+static void gang_items(struct io *io, const struct gang_ref **at, uint32_t *n)
+{
+    count(io, n, SAME_MAX, "gangs");
+    struct gang_ref *list = items(io, *at, *n, sizeof *list);
+    for (uint32_t i = 0; i < *n && !io->bad; i++) {
+        struct gang_ref g = list[i];
+        gang_fields(io, &g);
+        if (!io->out)
+            list[i] = g;
+    }
+    *at = list;
+}
+
 static void why_fields(struct io *io, struct why *w)
 {
     u16(io, &w->code, "why code");
@@ -705,6 +719,7 @@ static void decision_fields_rest(struct io *io, struct record *r)
         break;
     default: /* DE_PASS */
         u32(io, &r->pass.left, "left");
+        gang_items(io, &r->pass.same, &r->pass.nsame);
         break;
     }
 }

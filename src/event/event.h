@@ -188,7 +188,8 @@ struct record {
         struct { uint32_t plan, nseats; struct gang_ref gang; const struct seat *seats; word_t domain_level, domain; uint32_t count; int64_t until; } hold;
         struct { struct str node; bool on; } cordon;
         struct { struct gang_ref gang; struct str node; } say; /* why carries the reason */
-        struct { uint32_t left; } pass;
+        /* left: questions cut off by the bound of one pass; same: asked again, same answer */
+        struct { uint32_t left, nsame; const struct gang_ref *same; } pass;
     };
 };
 

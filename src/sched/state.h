@@ -10,6 +10,7 @@
 #include "base/heap.h"
 #include "base/vec.h"
 #include "cluster/cluster.h"
+#include "sched/mix.h"
 #include "sched/phase.h"
 #include "sched/policy.h"
 #include "sched/sched.h"
@@ -82,6 +83,7 @@ struct claim {
     uint32_t stray_next;   /* list of strays */
     uint64_t launch, stop;
     int64_t since;         /* running since; else phase since */
+    int64_t retry_at;      /* not to be stopped or launched again before */
     char *name;            /* orphans and foreigners: their key; strays of slots too */
     uint32_t name_len;
     char *where;           /* name of a node that is not known */
@@ -132,8 +134,7 @@ struct job {
     int32_t priority;
     uint32_t tries, max_unavailable;
     uint32_t ngangs, gangs_left;
-    uint32_t gang0;        /* index in s->gang_lists */
-    uint32_t *gangs;
+    uint32_t *gangs;       /* NULL: only one_gang */
     uint32_t one_gang;
     int64_t submitted_at, time_limit_us, expected_us, backoff_us;
     int64_t ckpt_interval_us, ckpt_save_us, ckpt_restore_us, protect_us;
@@ -169,6 +170,7 @@ struct sched {
     struct cluster *cluster;
     struct policy policy;
     struct buf policy_text;
+    struct arena policy_arena; /* what the policy points to */
 
     uint64_t seq;
     int64_t at;
@@ -192,6 +194,7 @@ struct sched {
     struct strmap tasks;     /* the world's task name -> claim of a stray, foreign or orphan */
     struct strmap slot_tasks; /* the world's task name -> gang (then its slots are searched) */
     VEC(uint32_t) node_claims; /* by node: first claim */
+    VEC(bool) node_seen;       /* named since sync_begin */
     uint32_t strays;           /* list of strays that want a stop */
     uint32_t adrift;           /* claims on unknown nodes */
     VEC(struct lane) lanes;
@@ -202,11 +205,13 @@ struct sched {
     struct heap timers;        /* (at, gang, serial) */
     uint32_t timer_serial;
     uint64_t free_epoch;       /* raised when room is freed */
+    uint32_t left;             /* questions that the last pass left over */
     VEC(uint32_t) asks;        /* jobs to be asked for a checkpoint */
 
     /* constraint tally: (kind, tag, key, value) -> count of tasks */
     struct u64map tally;
     struct u64map part_nodes;  /* (key, value) -> nodes */
+    VEC(uint64_t) parts;       /* every (key, value) ever seen */
 
     /* the ledger */
     VEC(struct node_account) accounts;
@@ -219,6 +224,8 @@ struct sched {
     uint32_t n_pending, n_running, n_jobs, n_claims;
 
     struct sched_counts counts;
+    struct mix mix;            /* the typical mix: given, or learned from arrivals */
+    bool mix_stale;            /* given, and a type it names may have become known */
     struct scratch *scratch;
 };
 
@@ -227,12 +234,14 @@ uint32_t shape_intern(struct sched *s, const struct shape *shape);
 void shape_unref(struct sched *s, uint32_t id);
 uint64_t shape_typemask(struct sched *s, uint32_t id); /* for the types known now */
 uint32_t tree_intern(struct sched *s, const struct job_spec *spec);
+uint64_t tree_hash_of(const struct tree *t);
 void tree_unref(struct sched *s, uint32_t id);
 uint32_t job_create(struct sched *s, const struct job_spec *spec);
 void job_destroy(struct sched *s, uint32_t job);
 uint32_t job_find(const struct sched *s, struct str name);
 uint32_t gang_create(struct sched *s, uint32_t job, uint32_t root, uint32_t copy);
 void gang_destroy(struct sched *s, uint32_t gang);
+struct slot *gang_slot(struct sched *s, uint32_t gang, uint32_t slot);
 uint32_t gang_find(const struct sched *s, const struct gang_ref *ref);
 uint32_t slot_find(const struct sched *s, uint32_t gang, struct slot_ref ref);
 struct gang_ref gang_ref_of(const struct sched *s, uint32_t gang);
@@ -260,8 +269,12 @@ void claim_place(struct sched *s, uint32_t claim, const struct use *u, struct st
 void claim_phase(struct sched *s, uint32_t claim, uint8_t phase);
 void claim_free(struct sched *s, uint32_t claim);
 void claim_make_stray(struct sched *s, uint32_t claim, struct str key);
+/* Of strays: the reference the world knows them by; their order by name. */
+void stray_ref(const struct sched *s, uint32_t claim, struct arena *a, struct task_ref *ref);
+int stray_by_name(const void *a, const void *b, void *sched);
 void claims_leave_node(struct sched *s, uint32_t node); /* its claims are adrift */
 void claims_join_node(struct sched *s, uint32_t node);  /* those adrift that named it */
+void claim_restore(struct sched *s, uint32_t claim);
 bool use_of_shape(struct sched *s, uint32_t shape, uint32_t node, uint64_t devs,
                   uint16_t slices, struct use *ret);
 
@@ -273,6 +286,7 @@ void lane_touch(struct sched *s, uint32_t lane);   /* (re)place it in the active
 void lane_block(struct sched *s, uint32_t lane, uint32_t gang, const struct why *why);
 void lanes_wake(struct sched *s, uint32_t node);   /* room was freed there; NONE: anywhere */
 void lanes_rebuild(struct sched *s);               /* the policy changed */
+uint64_t lane_key(const struct sched *s, word_t queue, uint32_t tree, uint32_t root);
 bool lane_is_blocked(const struct sched *s, const struct lane *l);
 
 /* account.c */
@@ -287,6 +301,15 @@ void gang_attend(struct sched *s, uint32_t gang);
 void gang_settle(struct sched *s, uint32_t gang);      /* after any change of its claims */
 void gang_timer(struct sched *s, uint32_t gang, int64_t at);
 uint32_t gang_alive(const struct gang *g);
+uint32_t gang_missing(const struct gang *g);
+void gang_wait(struct sched *s, uint32_t gang);        /* pending, or parked */
+void gang_shrink(struct sched *s, uint32_t gang);
+bool gang_succeeded(struct sched *s, uint32_t gang);
+void job_attend(struct sched *s, uint32_t job);
+void job_cancel(struct sched *s, uint32_t job);        /* the job may be gone after it */
+void attention_thin(struct sched *s);
+void timers_run(struct sched *s);
+void gangs_unpark(struct sched *s);
 bool gang_may_try(const struct sched *s, uint32_t gang, struct why *why);
 
 /* fold-*.c */
@@ -300,7 +323,17 @@ void fold_decision(struct sched *s, const struct record *r);
 enum claim_phase task_locate(const struct sched *s, const struct task_ref *ref,
                              uint32_t *gang, uint32_t *slot, uint32_t *claim);
 
+void task_tag(struct sched *s, struct str task, word_t tag, bool on);
+void node_forget(struct sched *s, uint32_t node);
+bool job_same_tree(const struct sched *s, const struct job *j, const struct job_spec *spec);
+
+/* fold-policy.c */
+void fold_policy(struct sched *s, struct str text);
+void mix_refresh(struct sched *s);                     /* at a border, when stale */
+void mix_arrival(struct sched *s, uint32_t job);       /* learning */
+
 /* eligible.c */
+bool tag_is_carried(const struct sched *s, word_t tag); /* by any task that runs */
 bool node_eligible(const struct sched *s, const struct shape *shape, uint32_t node);
 void tally_claim(struct sched *s, uint32_t shape, uint32_t node, int sign);
 void tally_node(struct sched *s, uint32_t node, int sign);

@@ -1,0 +1,326 @@
+/* claim.c - the room that a slot holds, through its life
+ * A claim takes its room in the cluster while its phase holds room; a planned one only from
+ * the moment the room is free (it may lie over claims that end: their room goes to it
+ * alone). Counts in the gang, the account of the node and the constraint tally follow each
+ * change here and nowhere else. O(1) each, but the walk over one node's claims when room is
+ * given back. SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
+#include "sched/state.h"
+
+static uint32_t *gang_counter(struct gang *g, uint8_t phase)
+{
+    switch (phase) {
+    case CLAIM_PLANNED:
+        return &g->planned;
+    case CLAIM_ISSUED:
+        return &g->issued;
+    case CLAIM_RUNNING:
+        return &g->running;
+    case CLAIM_ENDING:
+        return &g->ending;
+    default:
+        return NULL;
+    }
+}
+
+static void count_in_gang(struct sched *s, const struct claim *c, int sign)
+{
+    if (c->gang == NONE)
+        return;
+    uint32_t *n = gang_counter(&s->gangs.at[c->gang], c->phase);
+    if (n)
+        *n += (uint32_t)sign;
+}
+
+static bool use_fits(const struct cluster *c, const struct use *u)
+{
+    const struct node *n = &c->nodes[u->node];
+    if (u->cpu_milli > n->cpu_free || u->mem_bytes > n->mem_free ||
+        (int64_t)u->slots > n->slots_free || (int64_t)u->nics > n->nics_free)
+        return false;
+    if (u->mode == GPU_WHOLE)
+        return (u->devs & ~n->whole_free) == 0;
+    for (uint64_t m = u->devs; m; m &= m - 1) {
+        const struct device *d = &c->devices[n->device0 + (uint32_t)__builtin_ctzll(m)];
+        if (d->free_milli < (int32_t)u->gpu_milli || d->mem_free < u->gpu_mem_bytes)
+            return false;
+        if (u->mode == GPU_MIG && (u->slices & ~d->slices_free))
+            return false;
+    }
+    return true;
+}
+
+static void room_take(struct sched *s, struct claim *c)
+{
+    assert(!c->taken && c->use.node != NODE_NONE);
+    cluster_take(s->cluster, &c->use);
+    c->taken = true;
+    if (c->shape != NONE && s->shapes.at[c->shape].tagged)
+        tally_claim(s, c->shape, c->use.node, 1);
+    account_claim(s, c, 1);
+}
+
+static void room_give(struct sched *s, struct claim *c)
+{
+    if (!c->taken)
+        return;
+    account_claim(s, c, -1);
+    cluster_give(s->cluster, &c->use);
+    c->taken = false;
+    if (c->shape != NONE && s->shapes.at[c->shape].tagged)
+        tally_claim(s, c->shape, c->use.node, -1);
+}
+
+static bool planned_before(const struct sched *s, uint32_t a, uint32_t b)
+{
+    const struct claim *ca = &s->claims.at[a], *cb = &s->claims.at[b];
+    if (ca->gang != cb->gang)
+        return gang_before(s, ca->gang, cb->gang);
+    return ca->slot < cb->slot;
+}
+
+/* Planned claims that lay over what was given back get it first, in the queue's order. */
+static void planned_rise(struct sched *s, uint32_t node)
+{
+    for (;;) {
+        uint32_t best = NONE;
+        for (uint32_t i = s->node_claims.at[node]; i != NONE; i = s->claims.at[i].next) {
+            const struct claim *c = &s->claims.at[i];
+            if (!c->taken && c->phase == CLAIM_PLANNED && use_fits(s->cluster, &c->use) &&
+                (best == NONE || planned_before(s, i, best)))
+                best = i;
+        }
+        if (best == NONE)
+            return;
+        room_take(s, &s->claims.at[best]);
+    }
+}
+
+static void node_link(struct sched *s, uint32_t id, uint32_t *head)
+{
+    struct claim *c = &s->claims.at[id];
+    c->prev = NONE;
+    c->next = *head;
+    if (*head != NONE)
+        s->claims.at[*head].prev = id;
+    *head = id;
+}
+
+static uint32_t *node_list(struct sched *s, uint32_t node)
+{
+    if (node == NODE_NONE)
+        return &s->adrift;
+    while (s->node_claims.n <= node)
+        vec_push(&s->node_claims, NONE);
+    return &s->node_claims.at[node];
+}
+
+static void node_unlink(struct sched *s, uint32_t id)
+{
+    struct claim *c = &s->claims.at[id];
+    if (c->prev != NONE)
+        s->claims.at[c->prev].next = c->next;
+    else
+        *node_list(s, c->use.node) = c->next;
+    if (c->next != NONE)
+        s->claims.at[c->next].prev = c->prev;
+    c->next = c->prev = NONE;
+}
+
+static void room_freed(struct sched *s, uint32_t node)
+{
+    s->free_epoch++;
+    if (node == NODE_NONE)
+        return;
+    planned_rise(s, node);
+    lanes_wake(s, node);
+}
+
+uint32_t claim_create(struct sched *s, uint32_t gang, uint32_t slot, uint8_t phase)
+{
+    uint32_t id;
+    if (s->claims_free.n) {
+        id = s->claims_free.at[--s->claims_free.n];
+    } else {
+        id = s->claims.n;
+        vec_push(&s->claims, (struct claim){0});
+    }
+    struct claim *c = &s->claims.at[id];
+    *c = (struct claim){.gang = gang, .slot = slot, .phase = phase, .live = true,
+                        .shape = NONE, .next = NONE, .prev = NONE, .stray_next = NONE,
+                        .since = s->at, .seen = true};
+    c->use.node = NODE_NONE;
+    node_link(s, id, &s->adrift);
+    if (gang != NONE) {
+        if (phase != CLAIM_STRAY) {
+            gang_slot(s, gang, slot)->claim = id;
+            count_in_gang(s, c, 1);
+        }
+        c->shape = slot_shape(s, gang, slot);
+        s->shapes.at[c->shape].refs++;
+    }
+    s->n_claims++;
+    return id;
+}
+
+void claim_place(struct sched *s, uint32_t id, const struct use *u, struct str where)
+{
+    struct claim *c = &s->claims.at[id];
+    uint32_t old = c->use.node;
+    bool had = c->taken;
+    node_unlink(s, id);
+    room_give(s, c);
+    free(c->where);
+    c->where = NULL;
+    c->where_len = 0;
+    c->use = *u;
+    node_link(s, id, node_list(s, u->node));
+    if (u->node == NODE_NONE) {
+        c->where = mem_strndup(where.ptr, where.len);
+        c->where_len = (uint32_t)where.len;
+    } else if (c->phase != CLAIM_PLANNED || use_fits(s->cluster, u)) {
+        room_take(s, c);
+    }
+    if (had)
+        room_freed(s, old);
+}
+
+void claim_phase(struct sched *s, uint32_t id, uint8_t phase)
+{
+    struct claim *c = &s->claims.at[id];
+    if (c->phase == phase)
+        return;
+    if (c->taken)
+        account_claim(s, c, -1);
+    count_in_gang(s, c, -1);
+    c->phase = phase;
+    count_in_gang(s, c, 1);
+    if (phase != CLAIM_ENDING)
+        c->since = s->at;
+    if (c->taken)
+        account_claim(s, c, 1);
+    else if (c->use.node != NODE_NONE && phase != CLAIM_PLANNED)
+        room_take(s, c); /* it really is there, whatever lies beneath */
+}
+
+void claim_free(struct sched *s, uint32_t id)
+{
+    struct claim *c = &s->claims.at[id];
+    assert(c->live);
+    uint32_t node = c->use.node;
+    node_unlink(s, id);
+    room_give(s, c);
+    count_in_gang(s, c, -1);
+    if (c->gang != NONE && c->phase != CLAIM_STRAY) {
+        struct slot *sl = gang_slot(s, c->gang, c->slot);
+        if (sl->claim == id)
+            sl->claim = NONE;
+        if (c->launch > sl->last_launch && c->phase != CLAIM_PLANNED)
+            sl->last_launch = c->launch;
+    }
+    if (c->name)
+        strmap_del(&s->tasks, (struct str){c->name, c->name_len});
+    if (c->shape != NONE)
+        shape_unref(s, c->shape);
+    if (c->phase == CLAIM_STRAY) { /* leave the list of strays */
+        uint32_t *p = &s->strays;
+        while (*p != NONE && *p != id)
+            p = &s->claims.at[*p].stray_next;
+        if (*p == id)
+            *p = c->stray_next;
+    }
+    free(c->name);
+    free(c->where);
+    *c = (struct claim){.phase = CLAIM_NONE};
+    vec_push(&s->claims_free, id);
+    s->n_claims--;
+    room_freed(s, node);
+}
+
+void claim_make_stray(struct sched *s, uint32_t id, struct str key)
+{
+    struct claim *c = &s->claims.at[id];
+    assert(!c->name);
+    c->name = mem_strndup(key.ptr, key.len);
+    c->name_len = (uint32_t)key.len;
+    strmap_put(&s->tasks, (struct str){c->name, c->name_len}, id);
+    if (c->foreign)
+        return;
+    c->stray_next = s->strays;
+    s->strays = id;
+}
+
+/* The node is gone: its claims stay, on a node that is not known. */
+void claims_leave_node(struct sched *s, uint32_t node)
+{
+    struct str name = cluster_node_name(s->cluster, node);
+    while (node < s->node_claims.n && s->node_claims.at[node] != NONE) {
+        uint32_t id = s->node_claims.at[node];
+        struct use u = s->claims.at[id].use;
+        struct claim *c = &s->claims.at[id];
+        node_unlink(s, id);
+        room_give(s, c);
+        u.node = NODE_NONE;
+        c->use = u;
+        c->where = mem_strndup(name.ptr, name.len);
+        c->where_len = (uint32_t)name.len;
+        node_link(s, id, &s->adrift);
+    }
+}
+
+void claims_join_node(struct sched *s, uint32_t node)
+{
+    struct str name = cluster_node_name(s->cluster, node);
+    uint32_t next;
+    for (uint32_t id = s->adrift; id != NONE; id = next) {
+        struct claim *c = &s->claims.at[id];
+        next = c->next;
+        if (!c->where || !str_eq((struct str){c->where, c->where_len}, name))
+            continue;
+        struct use u = c->use;
+        u.node = node;
+        uint32_t ndev = s->cluster->nodes[node].ndevices;
+        if (ndev < 64)
+            u.devs &= (UINT64_C(1) << ndev) - 1;
+        claim_place(s, id, &u, name);
+    }
+}
+
+bool use_of_shape(struct sched *s, uint32_t shape, uint32_t node, uint64_t devs,
+                  uint16_t slices, struct use *ret)
+{
+    const struct shape *sh = &s->shapes.at[shape].shape;
+    *ret = (struct use){.node = node, .slots = sh->pod_slots, .nics = sh->nics,
+                        .mode = sh->gpu_mode, .gpu_milli = sh->gpu_milli,
+                        .cpu_milli = sh->cpu_milli, .mem_bytes = sh->mem_bytes,
+                        .gpu_mem_bytes = sh->gpu_mem_bytes, .devs = devs};
+    if (sh->gpu_mode != GPU_MIG)
+        return true;
+    ret->slices = slices;
+    if (!devs || node == NODE_NONE)
+        return true;
+    const struct node *n = &s->cluster->nodes[node];
+    const struct device *d = &s->cluster->devices[n->device0 + (uint32_t)__builtin_ctzll(devs)];
+    const struct device_type *t = cluster_type(s->cluster, d->type);
+    for (uint32_t i = 0; t && i < t->nprofiles; i++) {
+        if (t->profiles[i].name == sh->profile) {
+            ret->gpu_milli = t->profiles[i].milli;
+            ret->gpu_mem_bytes = t->profiles[i].mem_bytes;
+            ret->compute = t->profiles[i].compute;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* After a load: put the claim where it was, and take its room if it had it. */
+void claim_restore(struct sched *s, uint32_t id)
+{
+    struct claim *c = &s->claims.at[id];
+    bool taken = c->taken;
+    c->taken = false;
+    node_link(s, id, node_list(s, c->use.node));
+    if (taken)
+        room_take(s, c);
+}

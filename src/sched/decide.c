@@ -1,0 +1,454 @@
+/* decide.c - the only place where anything is chosen
+ *
+ * At a border, in this order: what must stop (strays, cancelled jobs, gangs that are done or
+ * broken or late), what must be mended (missing members, later stages), checkpoints asked
+ * for by people, then the waiting gangs in the policy's order until the lanes are blocked;
+ * last a reason for each gang that waits and has none. Each decision is folded at once, by
+ * the same fold, so the next question sees it. Bounded in questions, never in time: what is
+ * left over is counted in `pass` and asks for another border.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
+#include "base/hash.h"
+#include "sched/place.h"
+
+struct pass {
+    struct sched *s;
+    struct records *out;
+    uint32_t questions;
+    VEC(struct gang_ref) same;
+};
+
+static struct record *add(struct pass *p, int kind)
+{
+    struct record *r = records_add(p->out, kind);
+    r->at = p->s->at;
+    r->seq = p->s->seq + 1;
+    return r;
+}
+
+static void emit(struct pass *p)
+{
+    sched_fold(p->s, &p->out->list.at[p->out->list.n - 1]);
+}
+
+/* Names that a decision points to must outlive the entity (its last claim may go). */
+static struct gang_ref kept_gang(struct pass *p, uint32_t gang)
+{
+    struct gang_ref ref = gang_ref_of(p->s, gang);
+    ref.job = arena_str(&p->out->arena, ref.job);
+    return ref;
+}
+
+static struct task_ref ref_of_claim(struct pass *p, uint32_t claim)
+{
+    const struct sched *s = p->s;
+    const struct claim *c = &s->claims.at[claim];
+    struct task_ref ref = {.launch = c->launch};
+    if (c->gang != NONE) {
+        ref.gang = kept_gang(p, c->gang);
+        ref.slot = slot_ref_of(s, c->gang, c->slot);
+        const struct slot *sl = gang_slot(p->s, c->gang, c->slot);
+        if (c->phase != CLAIM_STRAY && sl->task)
+            ref.task = arena_str(&p->out->arena, (struct str){sl->task, sl->task_len});
+    }
+    if (c->phase == CLAIM_STRAY && c->name)
+        stray_ref(s, claim, &p->out->arena, &ref);
+    return ref;
+}
+
+static bool may_stop(const struct sched *s, uint32_t claim)
+{
+    const struct claim *c = &s->claims.at[claim];
+    return !c->asked && c->retry_at <= s->at;
+}
+
+/* One stop for all that run or are issued in the gang. */
+static void stop_gang(struct pass *p, uint32_t gang, uint8_t mode, uint16_t code)
+{
+    struct sched *s = p->s;
+    const struct gang *g = &s->gangs.at[gang];
+    uint32_t n = g->issued + g->running, k = 0;
+    if (n == 0)
+        return;
+    struct task_ref *refs = arena_alloc(&p->out->arena, n * sizeof *refs);
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        uint32_t c = gang_slot(s, gang, i)->claim;
+        if (c == NONE || !may_stop(s, c))
+            continue;
+        if (s->claims.at[c].phase == CLAIM_ISSUED || s->claims.at[c].phase == CLAIM_RUNNING)
+            refs[k++] = ref_of_claim(p, c);
+    }
+    if (k == 0)
+        return;
+    struct record *r = add(p, DE_STOP);
+    r->stop.plan = s->plan_n + 1;
+    r->stop.stop = (uint64_t)s->term << 40 | (s->stop_n + 1);
+    r->stop.ntasks = k;
+    r->stop.tasks = refs;
+    r->stop.mode = mode;
+    r->why = (struct why){.code = code, .need = g->target, .have = g->running + g->done};
+    emit(p);
+}
+
+static void stop_strays(struct pass *p)
+{
+    struct sched *s = p->s;
+    uint32_t n = 0;
+    for (uint32_t i = s->strays; i != NONE; i = s->claims.at[i].stray_next)
+        n += may_stop(s, i);
+    if (n == 0)
+        return;
+    uint32_t *ids = arena_alloc(&p->out->arena, n * sizeof *ids), k = 0;
+    for (uint32_t i = s->strays; i != NONE; i = s->claims.at[i].stray_next)
+        if (may_stop(s, i))
+            ids[k++] = i;
+    qsort_r(ids, n, sizeof *ids, stray_by_name, s);
+    struct task_ref *refs = arena_alloc(&p->out->arena, n * sizeof *refs);
+    for (uint32_t i = 0; i < n; i++)
+        refs[i] = ref_of_claim(p, ids[i]);
+    struct record *r = add(p, DE_STOP);
+    r->stop.plan = s->plan_n + 1;
+    r->stop.stop = (uint64_t)s->term << 40 | (s->stop_n + 1);
+    r->stop.ntasks = n;
+    r->stop.tasks = refs;
+    r->stop.mode = STOP_END;
+    r->why.code = WHY_STRAY;
+    r->why.have = n;
+    emit(p);
+}
+
+static bool group_started(struct sched *s, uint32_t gang, uint16_t group, uint8_t how)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    const struct tree *t = gang_tree(s, g);
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        uint16_t up = t->leaves[slot_leaf(s, gang, i)].group;
+        while (up != GROUP_NONE && up != group)
+            up = t->groups[up].parent;
+        const struct slot *sl = gang_slot(s, gang, i);
+        uint32_t want = how == START_AFTER_READY ? SLOT_READY : SLOT_STARTED;
+        bool needed = sl->claim != NONE;
+        if (up == group && needed && !(sl->flags & (want | SLOT_DONE)))
+            return false;
+    }
+    return true;
+}
+
+/* Has everything that the slot's leaf waits for started? */
+static bool slot_may_start(struct sched *s, uint32_t gang, uint32_t slot)
+{
+    const struct tree *t = gang_tree(s, &s->gangs.at[gang]);
+    for (uint16_t g = t->leaves[slot_leaf(s, gang, slot)].group; g != GROUP_NONE;
+         g = t->groups[g].parent)
+        if (t->groups[g].start != START_AT_ONCE &&
+            !group_started(s, gang, t->groups[g].start_group, t->groups[g].start))
+            return false;
+    return true;
+}
+
+/* At a first launch nothing has started: only what waits for nothing may go. */
+static bool waits_for_others(const struct tree *t, uint32_t leaf)
+{
+    for (uint16_t g = t->leaves[leaf].group; g != GROUP_NONE; g = t->groups[g].parent)
+        if (t->groups[g].start != START_AT_ONCE)
+            return true;
+    return false;
+}
+
+static struct seat seat_of(struct pass *p, uint32_t gang, uint32_t slot, const struct use *u)
+{
+    struct sched *s = p->s;
+    const struct slot *sl = gang_slot(s, gang, slot);
+    struct seat seat = {.slot = slot_ref_of(s, gang, slot),
+                        .rank = slot,
+                        .node = cluster_node_name(s->cluster, u->node),
+                        .devs = u->devs,
+                        .slices = u->slices};
+    if (sl->task)
+        seat.task = arena_str(&p->out->arena, (struct str){sl->task, sl->task_len});
+    return seat;
+}
+
+static struct why fit_reason(const struct sched *s)
+{
+    const struct scratch *sc = s->scratch;
+    struct why w = {.code = WHY_FITS, .need = sc->plan.n};
+    uint32_t d = NONE, last = NODE_NONE;
+    for (uint32_t i = 0; i < sc->plan.n; i++) {
+        uint32_t node = sc->plan.at[i].use.node;
+        uint32_t here = s->cluster->nodes[node].domain;
+        d = d == NONE ? here : cluster_common(s->cluster, d, here);
+        w.have += node != last;
+        last = node;
+    }
+    uint32_t depth = d == NONE ? 0 : s->cluster->domains[d].depth;
+    if (depth)
+        w.level = (uint16_t)s->cluster->levels[depth - 1];
+    return w;
+}
+
+static void emit_seats(struct pass *p, uint32_t gang, int kind, const struct seat *seats,
+                       uint32_t n, struct why why)
+{
+    struct sched *s = p->s;
+    const struct gang *g = &s->gangs.at[gang];
+    struct record *r = add(p, kind);
+    r->why = why;
+    if (kind == DE_LAUNCH) {
+        r->launch.plan = s->plan_n + 1;
+        r->launch.stage = g->phase == GANG_PENDING ? 0 : g->stage + 1;
+        r->launch.launch = (uint64_t)s->term << 40 | (s->launch_n + 1);
+        r->launch.gang = kept_gang(p, gang);
+        r->launch.nseats = n;
+        r->launch.seats = seats;
+        r->launch.launch_by = s->at + s->policy.launch_timeout_us;
+    } else {
+        r->hold.plan = s->plan_n;
+        r->hold.gang = kept_gang(p, gang);
+        r->hold.nseats = n;
+        r->hold.seats = seats;
+        r->hold.until = s->at + s->policy.launch_timeout_us;
+    }
+    emit(p);
+}
+
+/* Launch what the plan holds; what waits for a group of its own gang is held. */
+static void launch_plan(struct pass *p, uint32_t gang, bool first)
+{
+    struct sched *s = p->s;
+    struct scratch *sc = s->scratch;
+    const struct tree *t = gang_tree(s, &s->gangs.at[gang]);
+    struct seat *seats = arena_alloc(&p->out->arena, sc->plan.n * sizeof *seats);
+    uint32_t now = 0, later = sc->plan.n;
+    for (uint32_t i = 0; i < sc->plan.n; i++) {
+        const struct pick *k = &sc->plan.at[i];
+        bool wait = first ? waits_for_others(t, slot_leaf(s, gang, k->slot))
+                          : !slot_may_start(s, gang, k->slot);
+        seats[wait ? --later : now++] = seat_of(p, gang, k->slot, &k->use);
+    }
+    struct why why = fit_reason(s);
+    uint32_t n = sc->plan.n;
+    if (now)
+        emit_seats(p, gang, DE_LAUNCH, seats, now, why);
+    if (later < n)
+        emit_seats(p, gang, DE_HOLD, seats + later, n - later, why);
+}
+
+/* Held room whose turn has come (a later stage, or a launch that was throttled). */
+static void launch_planned(struct pass *p, uint32_t gang)
+{
+    struct sched *s = p->s;
+    const struct gang *g = &s->gangs.at[gang];
+    struct seat *seats = NULL;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        uint32_t c = gang_slot(s, gang, i)->claim;
+        if (c == NONE || s->claims.at[c].phase != CLAIM_PLANNED || !s->claims.at[c].taken ||
+            s->claims.at[c].retry_at > s->at || !slot_may_start(s, gang, i) ||
+            !node_is_usable(&s->cluster->nodes[s->claims.at[c].use.node]))
+            continue;
+        if (!(s->caps & CAP_MAKE) && !gang_slot(s, gang, i)->task)
+            continue;
+        if (!seats)
+            seats = arena_alloc(&p->out->arena, g->nslots * sizeof *seats);
+        seats[n++] = seat_of(p, gang, i, &s->claims.at[c].use);
+    }
+    if (n)
+        emit_seats(p, gang, DE_LAUNCH, seats, n, (struct why){.code = WHY_FITS, .need = n});
+}
+
+static uint32_t bucket(uint32_t n)
+{
+    return n < 2 ? n : 32 - (uint32_t)__builtin_clz(n);
+}
+
+static bool same_reason(const struct why *a, const struct why *b)
+{
+    return a->code == b->code && a->level == b->level && bucket(a->need) == bucket(b->need) &&
+           bucket(a->have) == bucket(b->have);
+}
+
+static void say(struct pass *p, uint32_t gang, const struct why *why)
+{
+    struct gang *g = &p->s->gangs.at[gang];
+    if (g->said && same_reason(&g->why, why)) {
+        vec_push(&p->same, kept_gang(p, gang)); /* folded with the pass */
+        return;
+    }
+    struct record *r = add(p, DE_SAY);
+    r->say.gang = kept_gang(p, gang);
+    r->why = *why;
+    emit(p);
+}
+
+static void mend(struct pass *p, uint32_t gang)
+{
+    struct sched *s = p->s;
+    struct gang *g = &s->gangs.at[gang];
+    struct why why;
+    if (g->tried_epoch == s->free_epoch)
+        return;
+    p->questions++;
+    if (place_missing(s, gang, &why))
+        launch_plan(p, gang, false);
+    else
+        say(p, gang, &why);
+}
+
+static void attend_broken(struct pass *p, uint32_t gang)
+{
+    struct sched *s = p->s;
+    const struct gang *g = &s->gangs.at[gang];
+    const struct job *j = &s->jobs.at[g->job];
+    bool late = g->launch_by <= s->at;
+    if (g->phase == GANG_BROKEN && j->on_loss == LOSS_GANG) {
+        stop_gang(p, gang, STOP_END, WHY_LOST);
+        return;
+    }
+    bool below = g->running + g->issued + g->done < gang_root(s, g)->min;
+    if (late && (g->phase == GANG_LAUNCHING || below)) {
+        stop_gang(p, gang, STOP_END, g->phase == GANG_LAUNCHING ? WHY_LATE : WHY_LOST);
+        return;
+    }
+    if (gang_missing(g) && p->questions < s->policy.most_questions)
+        mend(p, gang);
+}
+
+static void attend(struct pass *p, uint32_t gang)
+{
+    struct sched *s = p->s;
+    const struct gang *g = &s->gangs.at[gang];
+    if (!g->live || g->phase == GANG_OVER || g->phase == GANG_PENDING)
+        return;
+    if (s->jobs.at[g->job].cancelled) {
+        stop_gang(p, gang, STOP_END, WHY_CANCELLED);
+        return;
+    }
+    if (gang_succeeded(s, gang)) {
+        stop_gang(p, gang, STOP_END, WHY_NONE);
+        return;
+    }
+    if (g->phase == GANG_LAUNCHING || g->phase == GANG_BROKEN)
+        attend_broken(p, gang);
+    g = &s->gangs.at[gang];
+    if (g->live && g->planned && g->phase != GANG_PENDING && g->phase != GANG_STOPPING)
+        launch_planned(p, gang);
+}
+
+static int gang_order(const void *pa, const void *pb, void *arg)
+{
+    uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+    if (a == b)
+        return 0;
+    return gang_before(arg, a, b) ? -1 : 1;
+}
+
+/* The attention list in the order of the queue, not in the order of the facts. */
+static void attend_all(struct pass *p)
+{
+    struct sched *s = p->s;
+    uint32_t n = 0;
+    for (uint32_t g = s->attention; g != NONE; g = s->gangs.at[g].attention_next)
+        n += s->gangs.at[g].live;
+    if (n == 0)
+        return;
+    uint32_t *ids = arena_alloc(&p->out->arena, n * sizeof *ids), k = 0;
+    for (uint32_t g = s->attention; g != NONE; g = s->gangs.at[g].attention_next)
+        if (s->gangs.at[g].live)
+            ids[k++] = g;
+    qsort_r(ids, n, sizeof *ids, gang_order, s);
+    for (uint32_t i = 0; i < n; i++)
+        attend(p, ids[i]);
+}
+
+static void ask_checkpoints(struct pass *p)
+{
+    struct sched *s = p->s;
+    for (uint32_t i = 0; i < s->asks.n; i++) {
+        const struct job *j = &s->jobs.at[s->asks.at[i]];
+        if (!j->live || !j->ask)
+            continue;
+        struct record *r = add(p, DE_ASK);
+        r->ask.job = arena_str(&p->out->arena, job_name(j));
+        r->ask.deadline = s->at + (j->ckpt_save_us ? j->ckpt_save_us : 60 * 1000000);
+        emit(p);
+    }
+}
+
+static void try_lanes(struct pass *p)
+{
+    struct sched *s = p->s;
+    struct why why;
+    while (s->active.n && p->questions < s->policy.most_questions) {
+        uint32_t gang = s->lanes.at[s->active.at[0]].heap[0];
+        p->questions++;
+        if (place_gang(s, gang, &why)) {
+            launch_plan(p, gang, true);
+        } else {
+            uint32_t lane = s->gangs.at[gang].lane;
+            say(p, gang, &why);
+            if (!lane_is_blocked(s, &s->lanes.at[lane])) /* same answer: no record of it */
+                lane_block(s, lane, gang, &s->gangs.at[gang].why);
+        }
+    }
+}
+
+/* Who came and got no answer of its own gets the lane's. */
+static void say_the_rest(struct pass *p)
+{
+    struct sched *s = p->s;
+    for (uint32_t i = 0; i < s->unsaid.n; i++) {
+        uint32_t gang = s->unsaid.at[i];
+        const struct gang *g = &s->gangs.at[gang];
+        struct why why = {0};
+        if (!g->live || g->said || g->phase != GANG_PENDING)
+            continue;
+        if (g->lane == NONE) {
+            if (gang_may_try(s, gang, &why))
+                continue;
+        } else {
+            const struct lane *l = &s->lanes.at[g->lane];
+            if (!lane_is_blocked(s, l))
+                continue; /* cut off by the bound: another border comes */
+            why = l->why;
+            if (l->tree == NONE) {
+                struct str head = job_name(&s->jobs.at[s->gangs.at[l->heap[0]].job]);
+                why = (struct why){.code = WHY_BEHIND,
+                                   .need = gang_root(s, g)->min,
+                                   .other = l->n - 1,
+                                   .who = digest_bytes(head.ptr, head.len, 0)};
+            }
+        }
+        say(p, gang, &why);
+    }
+}
+
+void sched_decide(struct sched *s, struct records *out)
+{
+    if (!s->synced || !s->leading)
+        return;
+    struct pass p = {.s = s, .out = out};
+    stop_strays(&p);
+    if (s->attention != NONE)
+        attend_all(&p);
+    if (s->asks.n)
+        ask_checkpoints(&p);
+    if (s->active.n)
+        try_lanes(&p);
+    if (s->unsaid.n)
+        say_the_rest(&p);
+    s->counts.questions += p.questions;
+    uint32_t left = s->active.n;
+    if (left || p.same.n) {
+        struct gang_ref *same = arena_alloc(&out->arena, (p.same.n + 1) * sizeof *same);
+        if (p.same.n)
+            memcpy(same, p.same.at, p.same.n * sizeof *same);
+        struct record *r = add(&p, DE_PASS);
+        r->pass.left = left;
+        r->pass.nsame = p.same.n;
+        r->pass.same = same;
+        emit(&p);
+    }
+    vec_done(&p.same);
+}

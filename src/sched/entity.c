@@ -1,0 +1,414 @@
+/* entity.c - makes, finds and forgets shapes, trees of groups, jobs and gangs
+ * Shapes and trees are kept once however many jobs ask for the same: a million equal jobs
+ * share one. All lookups are O(1); indexes are reused after a death.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
+#include "base/hash.h"
+#include "sched/state.h"
+
+uint32_t shape_intern(struct sched *s, const struct shape *shape)
+{
+    uint64_t h = hash_bytes(shape, sizeof *shape) >> 1;
+    uint32_t id;
+    while ((id = u64map_get(&s->shape_ids, h)) != MAP_NONE) {
+        struct shape_entry *e = &s->shapes.at[id];
+        if (memcmp(&e->shape, shape, sizeof *shape) == 0) {
+            e->refs++;
+            return id;
+        }
+        h = (h + 1) >> 1 << 1 | 1; /* a collision of 63 bits: the next key */
+    }
+    for (id = 0; id < s->shapes.n && s->shapes.at[id].refs; id++)
+        ;
+    if (id == s->shapes.n)
+        vec_push(&s->shapes, (struct shape_entry){0});
+    struct shape_entry *e = &s->shapes.at[id];
+    memset(e, 0, sizeof *e);
+    e->shape = *shape;
+    e->hash = h;
+    e->refs = 1;
+    e->ready_types = NONE;
+    e->tagged = shape->ntags > 0 || shape->nconstraints > 0;
+    e->plain = (shape->gpu_mode == GPU_WHOLE) && shape->nconstraints == 0;
+    u64map_put(&s->shape_ids, h, id);
+    return id;
+}
+
+void shape_unref(struct sched *s, uint32_t id)
+{
+    struct shape_entry *e = &s->shapes.at[id];
+    assert(e->refs > 0);
+    if (--e->refs == 0)
+        u64map_del(&s->shape_ids, e->hash);
+}
+
+uint64_t shape_typemask(struct sched *s, uint32_t id)
+{
+    struct shape_entry *e = &s->shapes.at[id];
+    if (e->ready_types == s->cluster->ntypes)
+        return e->typemask;
+    uint64_t mask = e->shape.ntypes ? 0 : UINT64_MAX;
+    for (uint32_t i = 0; i < e->shape.ntypes; i++) {
+        uint32_t t = cluster_type_id(s->cluster, e->shape.types[i].type);
+        if (t < TYPES_MAX)
+            mask |= UINT64_C(1) << t;
+    }
+    e->typemask = mask;
+    e->ready_types = s->cluster->ntypes;
+    return mask;
+}
+
+/* Is there a whole group at or above g? Returns the outermost, or GROUP_NONE. */
+static uint16_t whole_above(const struct group_spec *groups, uint16_t g)
+{
+    uint16_t found = GROUP_NONE;
+    for (uint16_t i = g; i != GROUP_NONE; i = groups[i].parent)
+        if (groups[i].whole)
+            found = i;
+    return found;
+}
+
+static uint32_t copies_above(const struct group_spec *groups, uint16_t g, uint16_t stop,
+                             int which)
+{
+    uint64_t n = 1;
+    for (uint16_t i = g; i != stop && i != GROUP_NONE; i = groups[i].parent) {
+        const struct count *c = &groups[i].count;
+        n *= which == 0 ? c->want : which == 1 ? c->min : c->max;
+        if (n > JOB_SLOTS_MAX)
+            n = JOB_SLOTS_MAX;
+    }
+    return (uint32_t)n;
+}
+
+static void tree_add_root(struct sched *s, struct tree *t, uint16_t g,
+                          const uint32_t *shape_of)
+{
+    struct tree_root *r = &t->roots[t->nroots++];
+    bool lone = t->groups[g].shape != GROUP_NONE && !t->groups[g].whole;
+    *r = (struct tree_root){.group = g, .leaf0 = t->nleaves};
+    r->copies = copies_above(t->groups, g, GROUP_NONE, 0);
+    for (uint16_t i = g; i < t->ngroups; i++) {
+        const struct group_spec *leaf = &t->groups[i];
+        if (leaf->shape == GROUP_NONE)
+            continue;
+        uint16_t up = i;
+        while (up != GROUP_NONE && up != g)
+            up = t->groups[up].parent;
+        if (up != g)
+            continue;
+        struct tree_leaf *l = &t->leaves[t->nleaves++];
+        *l = (struct tree_leaf){.group = i, .shape = shape_of[i], .slot0 = r->slots};
+        if (lone || i == g) { /* a leaf that is its own gang: one slot */
+            l->copies = l->per_copy = l->per_min = l->want = l->step = 1;
+        } else {
+            const struct count *c = &leaf->count;
+            l->copies = copies_above(t->groups, leaf->parent, g, 0);
+            l->per_copy = c->max > c->want ? c->max : c->want;
+            l->per_min = c->min;
+            l->want = c->want;
+            l->step = c->step ? c->step : 1;
+        }
+        l->nslots = l->copies * l->per_copy;
+        r->slots += l->nslots;
+        r->want += l->copies * l->want;
+        r->min += l->copies * l->per_min;
+        r->min_milli += (uint64_t)l->copies * l->per_min *
+                        shape_gpu_milli(&s->shapes.at[l->shape].shape);
+        r->nleaves++;
+    }
+}
+
+static void tree_build(struct sched *s, struct tree *t, const struct job_spec *spec,
+                       const uint32_t *shape_of)
+{
+    t->ngroups = spec->ngroups;
+    t->groups = mem_alloc(spec->ngroups * sizeof *t->groups);
+    memcpy(t->groups, spec->groups, spec->ngroups * sizeof *t->groups);
+    t->roots = mem_alloc(spec->ngroups * sizeof *t->roots);
+    t->leaves = mem_alloc(spec->ngroups * sizeof *t->leaves);
+    t->nroots = t->nleaves = 0;
+    for (uint16_t g = 0; g < t->ngroups; g++) {
+        uint16_t whole = whole_above(t->groups, g);
+        bool leaf = t->groups[g].shape != GROUP_NONE;
+        if (whole == g || (leaf && whole == GROUP_NONE))
+            tree_add_root(s, t, g, shape_of);
+    }
+}
+
+static uint64_t tree_hash(const struct job_spec *spec, const uint32_t *shape_of)
+{
+    uint64_t h = hash_bytes(spec->groups, spec->ngroups * sizeof *spec->groups);
+    h ^= hash_bytes(shape_of, spec->ngroups * sizeof *shape_of) * 3;
+    return h >> 1;
+}
+
+uint64_t tree_hash_of(const struct tree *t)
+{
+    uint32_t shape_of[JOB_GROUPS_MAX];
+    for (uint32_t i = 0; i < t->ngroups; i++)
+        shape_of[i] = NONE;
+    for (uint32_t i = 0; i < t->nleaves; i++)
+        shape_of[t->leaves[i].group] = t->leaves[i].shape;
+    struct job_spec spec = {.ngroups = t->ngroups, .groups = t->groups};
+    return tree_hash(&spec, shape_of);
+}
+
+static bool tree_is(const struct tree *t, const struct job_spec *spec,
+                    const uint32_t *shape_of)
+{
+    if (t->ngroups != spec->ngroups ||
+        memcmp(t->groups, spec->groups, t->ngroups * sizeof *t->groups) != 0)
+        return false;
+    for (uint32_t i = 0; i < t->nleaves; i++)
+        if (t->leaves[i].shape != shape_of[t->leaves[i].group])
+            return false;
+    return true;
+}
+
+uint32_t tree_intern(struct sched *s, const struct job_spec *spec)
+{
+    uint32_t shape_of[JOB_GROUPS_MAX];
+    for (uint32_t i = 0; i < spec->ngroups; i++) {
+        uint16_t sh = spec->groups[i].shape;
+        shape_of[i] = sh == GROUP_NONE ? NONE : shape_intern(s, &spec->shapes[sh]);
+    }
+    uint64_t h = tree_hash(spec, shape_of);
+    uint32_t id;
+    while ((id = u64map_get(&s->tree_ids, h)) != MAP_NONE) {
+        if (tree_is(&s->trees.at[id], spec, shape_of)) {
+            for (uint32_t i = 0; i < spec->ngroups; i++)
+                if (shape_of[i] != NONE)
+                    shape_unref(s, shape_of[i]);
+            s->trees.at[id].refs++;
+            return id;
+        }
+        h = (h + 1) >> 1 << 1 | 1;
+    }
+    for (id = 0; id < s->trees.n && s->trees.at[id].refs; id++)
+        ;
+    if (id == s->trees.n)
+        vec_push(&s->trees, (struct tree){0});
+    struct tree *t = &s->trees.at[id];
+    *t = (struct tree){.hash = h, .refs = 1};
+    tree_build(s, t, spec, shape_of);
+    u64map_put(&s->tree_ids, h, id);
+    return id;
+}
+
+void tree_unref(struct sched *s, uint32_t id)
+{
+    struct tree *t = &s->trees.at[id];
+    assert(t->refs > 0);
+    if (--t->refs)
+        return;
+    u64map_del(&s->tree_ids, t->hash);
+    for (uint32_t i = 0; i < t->nleaves; i++)
+        shape_unref(s, t->leaves[i].shape);
+    free(t->groups);
+    free(t->roots);
+    free(t->leaves);
+    *t = (struct tree){0};
+}
+
+uint32_t job_find(const struct sched *s, struct str name)
+{
+    uint32_t id = strmap_get(&s->job_ids, name);
+    return id == MAP_NONE ? NONE : id;
+}
+
+static uint32_t slab_take(uint32_t *list, uint32_t *n)
+{
+    return *n ? list[--*n] : NONE;
+}
+
+uint32_t job_create(struct sched *s, const struct job_spec *spec)
+{
+    uint32_t tree = tree_intern(s, spec);
+    uint32_t id = slab_take(s->jobs_free.at, &s->jobs_free.n);
+    if (id == NONE) {
+        id = s->jobs.n;
+        vec_push(&s->jobs, (struct job){0});
+    }
+    struct job *j = &s->jobs.at[id];
+    *j = (struct job){.live = true, .tree = tree, .queue = spec->queue, .user = spec->user,
+                      .kind = spec->kind, .qos = spec->qos, .success = spec->success,
+                      .on_loss = spec->on_loss, .checkpoint = spec->checkpoint,
+                      .preemptible = spec->preemptible, .oracle = spec->oracle,
+                      .priority = spec->priority, .tries = spec->tries,
+                      .max_unavailable = spec->max_unavailable,
+                      .submitted_at = spec->submitted_at,
+                      .time_limit_us = spec->time_limit_us,
+                      .expected_us = spec->expected_us, .backoff_us = spec->backoff_us,
+                      .ckpt_interval_us = spec->ckpt_interval_us,
+                      .ckpt_save_us = spec->ckpt_save_us,
+                      .ckpt_restore_us = spec->ckpt_restore_us,
+                      .protect_us = spec->protect_us, .value_milli_h = spec->value_milli_h,
+                      .deadline_at = spec->deadline_at, .freeze_us = spec->freeze_us,
+                      .ckpt_bytes = spec->ckpt_bytes, .saved_at = INT64_MIN,
+                      .budget = UINT32_MAX};
+    j->name = mem_strndup(spec->name.ptr, spec->name.len);
+    j->name_len = (uint32_t)spec->name.len;
+    if (spec->request.len) {
+        j->request = mem_strndup(spec->request.ptr, spec->request.len);
+        j->request_len = (uint32_t)spec->request.len;
+    }
+    strmap_put(&s->job_ids, job_name(j), id);
+    const struct tree *t = &s->trees.at[tree];
+    for (uint32_t r = 0; r < t->nroots; r++)
+        j->ngangs += t->roots[r].copies;
+    j->gangs = j->ngangs == 1 ? NULL : mem_alloc(j->ngangs * sizeof *j->gangs);
+    j->gangs_left = j->ngangs;
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < s->trees.at[tree].nroots; r++) {
+        for (uint32_t c = 0; c < s->trees.at[tree].roots[r].copies; c++) {
+            uint32_t g = gang_create(s, id, r, c);
+            j = &s->jobs.at[id];
+            if (j->gangs)
+                j->gangs[n] = g;
+            else
+                j->one_gang = g;
+            n++;
+        }
+    }
+    s->n_jobs++;
+    return id;
+}
+
+void job_destroy(struct sched *s, uint32_t job)
+{
+    struct job *j = &s->jobs.at[job];
+    for (uint32_t i = 0; i < j->ngangs; i++)
+        gang_destroy(s, j->gangs ? j->gangs[i] : j->one_gang);
+    strmap_del(&s->job_ids, job_name(j));
+    tree_unref(s, j->tree);
+    free(j->name);
+    free(j->request);
+    free(j->gangs);
+    *j = (struct job){0};
+    vec_push(&s->jobs_free, job);
+    s->n_jobs--;
+}
+
+uint32_t gang_create(struct sched *s, uint32_t job, uint32_t root, uint32_t copy)
+{
+    uint32_t id = slab_take(s->gangs_free.at, &s->gangs_free.n);
+    if (id == NONE) {
+        id = s->gangs.n;
+        vec_push(&s->gangs, (struct gang){0});
+    }
+    struct gang *g = &s->gangs.at[id];
+    *g = (struct gang){.job = job, .root = root, .copy = copy, .live = true, .lane = NONE,
+                       .attention_next = NONE, .tried_epoch = UINT64_MAX};
+    g->nslots = s->trees.at[s->jobs.at[job].tree].roots[root].slots;
+    if (g->nslots > 1)
+        g->slots = mem_zero(g->nslots * sizeof *g->slots);
+    struct slot *slots = g->nslots > 1 ? g->slots : &g->one;
+    for (uint32_t i = 0; i < g->nslots; i++)
+        slots[i] = (struct slot){.claim = NONE, .shape = NONE};
+    return id;
+}
+
+struct slot *gang_slot(struct sched *s, uint32_t gang, uint32_t slot)
+{
+    struct gang *g = &s->gangs.at[gang];
+    return g->nslots > 1 ? &g->slots[slot] : &g->one;
+}
+
+void gang_destroy(struct sched *s, uint32_t gang)
+{
+    struct gang *g = &s->gangs.at[gang];
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        struct slot *sl = gang_slot(s, gang, i);
+        assert(sl->claim == NONE);
+        slot_set_task(s, gang, i, (struct str){0});
+        if (sl->shape != NONE)
+            shape_unref(s, sl->shape);
+    }
+    free(g->slots);
+    uint32_t next = g->attention_next;
+    bool attention = g->attention;
+    *g = (struct gang){.attention = attention, .attention_next = next, .lane = NONE};
+    if (!attention) /* else decide's pass unlinks it first */
+        vec_push(&s->gangs_free, gang);
+}
+
+uint32_t gang_find(const struct sched *s, const struct gang_ref *ref)
+{
+    uint32_t job = job_find(s, ref->job);
+    if (job == NONE)
+        return NONE;
+    const struct job *j = &s->jobs.at[job];
+    const struct tree *t = &s->trees.at[j->tree];
+    uint32_t at = 0;
+    for (uint32_t r = 0; r < t->nroots; r++) {
+        if (t->roots[r].group == ref->group) {
+            if (ref->copy >= t->roots[r].copies)
+                return NONE;
+            return j->gangs ? j->gangs[at + ref->copy] : j->one_gang;
+        }
+        at += t->roots[r].copies;
+    }
+    return NONE;
+}
+
+uint32_t slot_find(const struct sched *s, uint32_t gang, struct slot_ref ref)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    const struct tree *t = gang_tree(s, g);
+    const struct tree_root *r = &t->roots[g->root];
+    for (uint32_t i = r->leaf0; i < r->leaf0 + r->nleaves; i++)
+        if (t->leaves[i].group == ref.leaf)
+            return ref.index < t->leaves[i].nslots ? t->leaves[i].slot0 + ref.index : NONE;
+    return NONE;
+}
+
+struct gang_ref gang_ref_of(const struct sched *s, uint32_t gang)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    return (struct gang_ref){job_name(&s->jobs.at[g->job]), gang_root(s, g)->group, g->copy};
+}
+
+uint32_t slot_leaf(const struct sched *s, uint32_t gang, uint32_t slot)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    const struct tree *t = gang_tree(s, g);
+    const struct tree_root *r = &t->roots[g->root];
+    uint32_t i = r->leaf0;
+    while (slot >= t->leaves[i].slot0 + t->leaves[i].nslots)
+        i++;
+    return i;
+}
+
+struct slot_ref slot_ref_of(const struct sched *s, uint32_t gang, uint32_t slot)
+{
+    const struct tree_leaf *l =
+        &gang_tree(s, &s->gangs.at[gang])->leaves[slot_leaf(s, gang, slot)];
+    return (struct slot_ref){l->group, slot - l->slot0};
+}
+
+uint32_t slot_shape(const struct sched *s, uint32_t gang, uint32_t slot)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    const struct slot *sl = g->nslots > 1 ? &g->slots[slot] : &g->one;
+    if (sl->shape != NONE)
+        return sl->shape;
+    return gang_tree(s, g)->leaves[slot_leaf(s, gang, slot)].shape;
+}
+
+void slot_set_task(struct sched *s, uint32_t gang, uint32_t slot, struct str task)
+{
+    struct slot *sl = gang_slot(s, gang, slot);
+    struct str old = {sl->task, sl->task_len};
+    if (str_eq(old, task))
+        return;
+    if (sl->task) {
+        strmap_del(&s->slot_tasks, old);
+        free(sl->task);
+    }
+    sl->task = task.len ? mem_strndup(task.ptr, task.len) : NULL;
+    sl->task_len = (uint32_t)task.len;
+    if (sl->task)
+        strmap_put(&s->slot_tasks, (struct str){sl->task, sl->task_len}, gang);
+}

@@ -1,0 +1,183 @@
+/* fold-decision.c - what was decided, as state: the same whether decided now or read back
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
+#include "sched/state.h"
+
+static uint32_t seat_claim(struct sched *s, uint32_t gang, const struct seat *seat,
+                           uint8_t phase, uint64_t launch)
+{
+    uint32_t slot = slot_find(s, gang, seat->slot);
+    uint32_t node = cluster_find(s->cluster, seat->node);
+    if (slot == NONE)
+        return NONE;
+    struct slot *sl = gang_slot(s, gang, slot);
+    uint32_t id = sl->claim;
+    if (id == NONE)
+        id = claim_create(s, gang, slot, phase);
+    struct use u;
+    uint64_t devs = seat->devs;
+    if (node != NODE_NONE)
+        devs &= node_devs(&s->cluster->nodes[node]);
+    use_of_shape(s, s->claims.at[id].shape, node, devs, seat->slices, &u);
+    const struct use *old = &s->claims.at[id].use;
+    bool same = old->node == u.node && old->devs == u.devs && old->slices == u.slices &&
+                s->claims.at[id].taken;
+    if (!same)
+        claim_place(s, id, &u, seat->node);
+    claim_phase(s, id, phase);
+    struct claim *c = &s->claims.at[id];
+    c->launch = launch;
+    c->asked = c->ours = false;
+    c->retry_at = 0;
+    return id;
+}
+
+static void fold_launch(struct sched *s, const struct record *r)
+{
+    uint32_t gang = gang_find(s, &r->launch.gang);
+    uint64_t n = r->launch.launch & ((UINT64_C(1) << 40) - 1);
+    if (n > s->launch_n)
+        s->launch_n = n;
+    s->plan_n = r->launch.plan;
+    s->counts.launches++;
+    if (gang == NONE || s->gangs.at[gang].phase == GANG_OVER) {
+        noop(s);
+        return;
+    }
+    bool first = s->gangs.at[gang].phase == GANG_PENDING;
+    gang_unpend(s, gang);
+    struct gang *g = &s->gangs.at[gang];
+    if (first)
+        g->phase = GANG_LAUNCHING;
+    g->said = false;
+    for (uint32_t i = 0; i < r->launch.nseats; i++)
+        seat_claim(s, gang, &r->launch.seats[i], CLAIM_ISSUED, r->launch.launch);
+    g = &s->gangs.at[gang];
+    g->launch = r->launch.launch;
+    g->stage = r->launch.stage;
+    uint32_t have = gang_alive(g) + g->planned + g->done;
+    if (have > g->target)
+        g->target = have;
+    if (first || g->phase == GANG_LAUNCHING) {
+        g->launch_by = r->launch.launch_by;
+        gang_timer(s, gang, g->launch_by);
+    }
+}
+
+static void fold_hold(struct sched *s, const struct record *r)
+{
+    uint32_t gang = gang_find(s, &r->hold.gang);
+    if (gang == NONE || s->gangs.at[gang].phase == GANG_OVER) {
+        noop(s);
+        return;
+    }
+    if (r->hold.nseats == 0) { /* let go */
+        for (uint32_t i = 0; i < s->gangs.at[gang].nslots; i++) {
+            uint32_t c = gang_slot(s, gang, i)->claim;
+            if (c != NONE && s->claims.at[c].phase == CLAIM_PLANNED)
+                claim_free(s, c);
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < r->hold.nseats; i++) {
+        uint32_t slot = slot_find(s, gang, r->hold.seats[i].slot);
+        if (slot != NONE && gang_slot(s, gang, slot)->claim == NONE)
+            seat_claim(s, gang, &r->hold.seats[i], CLAIM_PLANNED, 0);
+    }
+    struct gang *g = &s->gangs.at[gang];
+    uint32_t have = gang_alive(g) + g->planned + g->done;
+    if (have > g->target)
+        g->target = have;
+}
+
+static void fold_stop(struct sched *s, const struct record *r)
+{
+    uint64_t n = r->stop.stop & ((UINT64_C(1) << 40) - 1);
+    if (n > s->stop_n)
+        s->stop_n = n;
+    s->plan_n = r->stop.plan;
+    s->counts.stops++;
+    for (uint32_t i = 0; i < r->stop.ntasks; i++) {
+        uint32_t gang, slot, id;
+        enum claim_phase phase = task_locate(s, &r->stop.tasks[i], &gang, &slot, &id);
+        if (id == NONE || s->claims.at[id].foreign)
+            continue;
+        s->claims.at[id].asked = true;
+        s->claims.at[id].stop = r->stop.stop;
+        if (phase != CLAIM_ISSUED && phase != CLAIM_RUNNING)
+            continue;
+        s->claims.at[id].ours = true;
+        claim_phase(s, id, CLAIM_ENDING);
+        gang_settle(s, gang);
+    }
+}
+
+static void remember_refusal(struct sched *s, uint32_t gang, const struct why *why)
+{
+    struct gang *g = &s->gangs.at[gang];
+    g->said = true;
+    g->why = *why;
+    g->tried_epoch = s->free_epoch;
+    if (g->lane == NONE)
+        return;
+    struct lane *l = &s->lanes.at[g->lane];
+    bool asked = why->code == WHY_NEEDS_ROOM || why->code == WHY_TYPE ||
+                 why->code == WHY_CONSTRAINT || why->code == WHY_CPU;
+    if (asked && l->heap[0] == gang)
+        lane_block(s, g->lane, gang, why);
+}
+
+static void fold_pass(struct sched *s, const struct record *r)
+{
+    s->counts.passes++;
+    s->left = r->pass.left;
+    for (uint32_t i = 0; i < r->pass.nsame; i++) {
+        uint32_t gang = gang_find(s, &r->pass.same[i]);
+        if (gang != NONE)
+            remember_refusal(s, gang, &s->gangs.at[gang].why);
+    }
+}
+
+void fold_decision(struct sched *s, const struct record *r)
+{
+    uint32_t id;
+    if (r->would)
+        return;
+    switch (r->kind) {
+    case DE_LAUNCH:
+        fold_launch(s, r);
+        return;
+    case DE_HOLD:
+        fold_hold(s, r);
+        return;
+    case DE_STOP:
+        fold_stop(s, r);
+        return;
+    case DE_ASK:
+        id = job_find(s, r->ask.job);
+        if (id != NONE)
+            s->jobs.at[id].ask = false;
+        return;
+    case DE_CORDON:
+        id = cluster_find(s->cluster, r->cordon.node);
+        if (id == NODE_NONE) {
+            noop(s);
+            return;
+        }
+        cluster_node_cordon(s->cluster, id, r->cordon.on);
+        account_node(s, id);
+        lanes_wake(s, id);
+        return;
+    case DE_SAY:
+        s->counts.says++;
+        id = gang_find(s, &r->say.gang);
+        if (id == NONE)
+            noop(s);
+        else
+            remember_refusal(s, id, &r->why);
+        return;
+    default:
+        fold_pass(s, r);
+    }
+}

@@ -1,0 +1,142 @@
+/* fold-job.c - what people and owners say: jobs, verbs, policy, budgets
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "sched/state.h"
+
+/* The same tree but for counts (which may change); the shapes must be the same. */
+bool job_same_tree(const struct sched *s, const struct job *j, const struct job_spec *spec)
+{
+    const struct tree *t = &s->trees.at[j->tree];
+    if (t->ngroups != spec->ngroups)
+        return false;
+    for (uint32_t i = 0; i < t->ngroups; i++)
+        if (memcmp(&t->groups[i], &spec->groups[i], sizeof t->groups[i]) != 0)
+            return false;
+    for (uint32_t i = 0; i < t->nleaves; i++) {
+        const struct tree_leaf *l = &t->leaves[i];
+        const struct shape *sh = &spec->shapes[spec->groups[l->group].shape];
+        if (memcmp(&s->shapes.at[l->shape].shape, sh, sizeof *sh) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void job_requeue(struct sched *s, uint32_t job)
+{
+    for (uint32_t i = 0; i < s->jobs.at[job].ngangs; i++) {
+        const struct job *j = &s->jobs.at[job];
+        uint32_t g = j->gangs ? j->gangs[i] : j->one_gang;
+        if (s->gangs.at[g].phase != GANG_PENDING)
+            continue;
+        gang_unpend(s, g);
+        gang_wait(s, g);
+    }
+}
+
+static void job_change(struct sched *s, uint32_t job, const struct job_spec *spec)
+{
+    struct job *j = &s->jobs.at[job];
+    j->seen = true;
+    if (!job_same_tree(s, j, spec)) { /* sched_check told the caller */
+        noop(s);
+        return;
+    }
+    bool moves = j->priority != spec->priority || j->expected_us != spec->expected_us ||
+                 j->queue != spec->queue;
+    if (!moves) {
+        j->time_limit_us = spec->time_limit_us;
+        j->value_milli_h = spec->value_milli_h;
+        j->deadline_at = spec->deadline_at;
+        return;
+    }
+    for (uint32_t i = 0; i < j->ngangs; i++) /* leave the heaps under the old order */
+        gang_unpend(s, j->gangs ? j->gangs[i] : j->one_gang);
+    j->priority = spec->priority;
+    j->expected_us = spec->expected_us;
+    j->queue = spec->queue;
+    j->time_limit_us = spec->time_limit_us;
+    j->value_milli_h = spec->value_milli_h;
+    j->deadline_at = spec->deadline_at;
+    job_requeue(s, job);
+}
+
+static void fold_job_set(struct sched *s, const struct job_spec *spec)
+{
+    uint32_t job = job_find(s, spec->name);
+    if (job != NONE) {
+        job_change(s, job, spec);
+        return;
+    }
+    job = job_create(s, spec);
+    s->jobs.at[job].seen = true;
+    if (s->policy.mix == MIX_LEARN || s->policy.mix == MIX_TRACE)
+        mix_arrival(s, job);
+    for (uint32_t i = 0; i < s->jobs.at[job].ngangs; i++) {
+        const struct job *j = &s->jobs.at[job];
+        gang_wait(s, j->gangs ? j->gangs[i] : j->one_gang);
+    }
+}
+
+static void fold_job_do(struct sched *s, const struct record *r)
+{
+    uint32_t job = job_find(s, r->job_do.job);
+    if (job == NONE || s->jobs.at[job].cancelled) {
+        noop(s);
+        return;
+    }
+    struct job *j = &s->jobs.at[job];
+    switch (r->job_do.verb) {
+    case JOB_HOLD:
+    case JOB_RELEASE:
+        j->held = r->job_do.verb == JOB_HOLD;
+        job_requeue(s, job);
+        return;
+    case JOB_CANCEL:
+        job_cancel(s, job);
+        return;
+    case JOB_CHECKPOINT:
+        if (j->ask || j->checkpoint == CHECKPOINT_NONE) {
+            noop(s);
+            return;
+        }
+        j->ask = true;
+        vec_push(&s->asks, job);
+        return;
+    default:
+        noop(s); /* override: with values and plans that can be overridden */
+    }
+}
+
+void fold_job(struct sched *s, const struct record *r)
+{
+    uint32_t job;
+    switch (r->kind) {
+    case EV_JOB_SET:
+        fold_job_set(s, r->job_set);
+        return;
+    case EV_JOB_DO:
+        fold_job_do(s, r);
+        return;
+    case EV_POLICY_SET:
+        fold_policy(s, r->policy_set.text);
+        return;
+    case EV_CHECKPOINT_SAVED:
+        job = job_find(s, r->checkpoint_saved.job);
+        if (job == NONE || r->checkpoint_saved.saved_at < s->jobs.at[job].saved_at ||
+            r->checkpoint_saved.saved_at > r->at) {
+            noop(s);
+            return;
+        }
+        s->jobs.at[job].saved_at = r->checkpoint_saved.saved_at;
+        s->jobs.at[job].ckpt_step = r->checkpoint_saved.step;
+        return;
+    case EV_BUDGET_SET:
+        job = job_find(s, r->budget_set.job);
+        if (job == NONE)
+            noop(s);
+        else
+            s->jobs.at[job].budget = r->budget_set.allowed;
+        return;
+    default: /* signal, soft_set: their readers come with the policy */
+        return;
+    }
+}

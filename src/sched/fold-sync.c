@@ -1,0 +1,110 @@
+/* fold-sync.c - who leads, and what the world says is all there is
+ * Between sync_begin and synced the world names everything; what it did not name is gone:
+ * issued tasks never started, running ones are lost. A sync of one node does the same for
+ * that node, and makes its devices usable again. SPDX-License-Identifier: Apache-2.0 */
+#include "sched/state.h"
+
+static bool concerns(const struct claim *c, uint32_t node)
+{
+    return c->live && c->phase != CLAIM_PLANNED && (node == NODE_NONE || c->use.node == node);
+}
+
+static void sync_begin(struct sched *s, uint32_t node)
+{
+    for (uint32_t i = 0; i < s->claims.n; i++)
+        if (concerns(&s->claims.at[i], node))
+            s->claims.at[i].seen = false;
+    if (node != NODE_NONE)
+        return;
+    s->synced = false;
+    s->syncing = true;
+    for (uint32_t i = 0; i < s->node_seen.n; i++)
+        s->node_seen.at[i] = false;
+    for (uint32_t i = 0; i < s->jobs.n; i++)
+        s->jobs.at[i].seen = false;
+}
+
+/* A claim that was not named: its task is not there. */
+static void claim_vanish(struct sched *s, uint32_t id)
+{
+    struct claim *c = &s->claims.at[id];
+    uint32_t gang = c->gang, slot = c->slot;
+    bool stray = c->phase == CLAIM_STRAY;
+    if (!stray)
+        account_lost(s, c);
+    claim_free(s, id);
+    if (gang == NONE || stray)
+        return;
+    struct gang *g = &s->gangs.at[gang];
+    struct slot *sl = gang_slot(s, gang, slot);
+    if (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED))
+        g->offered--;
+    sl->flags &= ~(uint32_t)(SLOT_OFFERED | SLOT_GATED | SLOT_STARTED | SLOT_READY);
+    slot_set_task(s, gang, slot, (struct str){0});
+    if (s->jobs.at[g->job].on_loss == LOSS_IGNORE)
+        gang_shrink(s, gang);
+    gang_settle(s, gang);
+}
+
+static void synced_world(struct sched *s, uint32_t caps)
+{
+    s->caps = caps;
+    s->synced = true;
+    s->syncing = false;
+    for (uint32_t i = 0; i < s->node_seen.n && i < s->cluster->nnodes; i++)
+        if (!s->node_seen.at[i] && !s->cluster->nodes[i].gone)
+            node_forget(s, i);
+    for (uint32_t i = 0; i < s->jobs.n && !(caps & CAP_MAKE); i++)
+        if (s->jobs.at[i].live && !s->jobs.at[i].seen && !s->jobs.at[i].cancelled)
+            job_cancel(s, i);
+    s->free_epoch++;
+    gangs_unpark(s);
+    lanes_wake(s, NONE);
+}
+
+static void synced(struct sched *s, uint32_t node, uint32_t caps)
+{
+    for (uint32_t i = 0; i < s->claims.n; i++)
+        if (concerns(&s->claims.at[i], node) && !s->claims.at[i].seen)
+            claim_vanish(s, i);
+    if (node == NODE_NONE) {
+        synced_world(s, caps);
+        return;
+    }
+    cluster_node_unsynced(s->cluster, node, false);
+    account_node(s, node);
+    s->free_epoch++;
+    lanes_wake(s, node);
+}
+
+void fold_sync(struct sched *s, const struct record *r)
+{
+    uint32_t node = NODE_NONE;
+    switch (r->kind) {
+    case EV_LEAD:
+        s->leading = r->lead.held;
+        if (r->lead.term > s->term)
+            s->term = r->lead.term;
+        return;
+    case EV_SYNC_BEGIN:
+    case EV_SYNCED:
+        if (r->sync.node.len) {
+            node = cluster_find(s->cluster, r->sync.node);
+            if (node == NODE_NONE) {
+                noop(s);
+                return;
+            }
+        } else if (r->kind == EV_SYNCED && !s->syncing) {
+            noop(s);
+            return;
+        }
+        s->epoch = r->sync.epoch;
+        if (r->kind == EV_SYNC_BEGIN)
+            sync_begin(s, node);
+        else
+            synced(s, node, r->sync.caps);
+        return;
+    default:
+        return;
+    }
+}

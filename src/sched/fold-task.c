@@ -1,0 +1,471 @@
+/* fold-task.c - reports about tasks, by the table of phase.h
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+#include <stdio.h>
+
+#include "sched/state.h"
+
+/* A stray's key: the world's name, or slot and launch in words no name can have. */
+static struct str task_key(const struct task_ref *ref, char out[400])
+{
+    if (ref->task.len)
+        return ref->task;
+    int n = snprintf(out, 400, "\x02%llu %u %u %u %u " STR_FMT,
+                     (unsigned long long)ref->launch, ref->gang.group, ref->gang.copy,
+                     ref->slot.leaf, ref->slot.index,
+                     (int)(ref->gang.job.len > 300 ? 300 : ref->gang.job.len),
+                     ref->gang.job.ptr);
+    return (struct str){out, (size_t)n};
+}
+
+static uint32_t slot_of_task(const struct sched *s, struct str task, uint32_t *gang)
+{
+    uint32_t g = strmap_get(&s->slot_tasks, task);
+    if (g == MAP_NONE)
+        return NONE;
+    const struct gang *gg = &s->gangs.at[g];
+    for (uint32_t i = 0; i < gg->nslots; i++) {
+        const struct slot *sl = gg->nslots > 1 ? &gg->slots[i] : &gg->one;
+        if (str_eq((struct str){sl->task, sl->task_len}, task)) {
+            *gang = g;
+            return i;
+        }
+    }
+    return NONE;
+}
+
+enum claim_phase task_locate(const struct sched *s, const struct task_ref *ref,
+                             uint32_t *gang, uint32_t *slot, uint32_t *claim)
+{
+    char text[400];
+    *gang = *slot = *claim = NONE;
+    if (s->tasks.n) {
+        uint32_t id = strmap_get(&s->tasks, task_key(ref, text));
+        if (id != MAP_NONE) {
+            *claim = id;
+            *gang = s->claims.at[id].gang;
+            *slot = s->claims.at[id].slot;
+            return CLAIM_STRAY;
+        }
+    }
+    if (ref->task.len)
+        *slot = slot_of_task(s, ref->task, gang);
+    bool by_name = *slot != NONE;
+    if (!by_name) {
+        *gang = gang_find(s, &ref->gang);
+        if (*gang == NONE)
+            return CLAIM_NONE;
+        *slot = slot_find(s, *gang, ref->slot);
+        if (*slot == NONE) {
+            *gang = NONE;
+            return CLAIM_NONE;
+        }
+    }
+    const struct gang *g = &s->gangs.at[*gang];
+    const struct slot *sl = g->nslots > 1 ? &g->slots[*slot] : &g->one;
+    if (!by_name && ref->task.len && sl->task)
+        return CLAIM_NONE; /* the slot is another task's */
+    if (sl->claim == NONE)
+        return CLAIM_NONE;
+    const struct claim *c = &s->claims.at[sl->claim];
+    if (ref->launch && c->launch && ref->launch != c->launch)
+        return CLAIM_NONE; /* an old launch's task; never the new one */
+    *claim = sl->claim;
+    return c->phase;
+}
+
+/* The devices a report names, or, where it names none, those we knew, or stand-ins. */
+static uint64_t report_devs(struct sched *s, const struct record *r, uint32_t shape,
+                            uint32_t node, uint32_t claim)
+{
+    const struct node *n = &s->cluster->nodes[node];
+    uint64_t devs = r->task_at.devs & node_devs(n);
+    if (devs || shape == NONE)
+        return devs;
+    const struct shape *sh = &s->shapes.at[shape].shape;
+    if (sh->gpu_mode == GPU_NONE)
+        return 0;
+    if (claim != NONE && s->claims.at[claim].use.node == node)
+        return s->claims.at[claim].use.devs;
+    if (sh->gpu_mode == GPU_WHOLE) {
+        devs = node_pick_whole(s->cluster, n, TYPE_ANY, sh->gpu_count);
+        return devs ? devs : n->whole_free;
+    }
+    return n->healthy & -n->healthy;
+}
+
+static void task_move(struct sched *s, const struct record *r, uint32_t claim)
+{
+    uint32_t shape = s->claims.at[claim].shape;
+    uint32_t node = cluster_find(s->cluster, r->task_at.node);
+    struct use u = {.node = node, .mode = GPU_WHOLE, .gpu_milli = 1000};
+    uint64_t devs = node == NODE_NONE ? r->task_at.devs
+                                      : report_devs(s, r, shape, node, claim);
+    uint16_t slices = r->task_at.slices;
+    const struct use *old = &s->claims.at[claim].use;
+    if (!slices && old->node == node && old->devs == devs)
+        slices = old->slices;
+    if (shape != NONE) {
+        use_of_shape(s, shape, node, devs, slices, &u);
+        if (u.mode == GPU_MIG && !u.slices)
+            u.devs = 0;
+    } else {
+        u.devs = devs;
+    }
+    if (old->node == u.node && old->devs == u.devs && old->slices == u.slices &&
+        s->claims.at[claim].taken)
+        return;
+    claim_place(s, claim, &u, r->task_at.node);
+}
+
+static void task_is_up(struct sched *s, const struct record *r, uint32_t gang, uint32_t slot)
+{
+    struct slot *sl = gang_slot(s, gang, slot);
+    sl->flags |= SLOT_STARTED;
+    if (r->task_at.phase == TASK_READY)
+        sl->flags |= SLOT_READY;
+}
+
+static void act_run(struct sched *s, const struct record *r, uint32_t claim)
+{
+    uint32_t gang = s->claims.at[claim].gang, slot = s->claims.at[claim].slot;
+    claim_phase(s, claim, CLAIM_RUNNING);
+    task_move(s, r, claim);
+    struct claim *c = &s->claims.at[claim];
+    c->seen = true;
+    if (r->task_at.ref.launch)
+        c->launch = r->task_at.ref.launch;
+    task_is_up(s, r, gang, slot);
+    gang_settle(s, gang);
+}
+
+/* A task that the state did not expect: ours if it names an empty slot and is not older
+ * than the last that ended there; else a stray. */
+static void act_adopt(struct sched *s, const struct record *r, uint32_t gang, uint32_t slot,
+                      uint32_t claim)
+{
+    const struct task_ref *ref = &r->task_at.ref;
+    char text[400];
+    struct str key = task_key(ref, text);
+    struct slot *sl = slot == NONE ? NULL : gang_slot(s, gang, slot);
+    bool ours = sl && sl->claim == NONE && !(sl->flags & SLOT_DONE) &&
+                (ref->launch == 0 || ref->launch > sl->last_launch) &&
+                s->gangs.at[gang].phase != GANG_OVER &&
+                !s->jobs.at[s->gangs.at[gang].job].cancelled;
+    if (ours && ref->task.len && sl->task &&
+        !str_eq((struct str){sl->task, sl->task_len}, ref->task))
+        ours = false;
+    if (claim != NONE && (!ours || s->claims.at[claim].foreign)) {
+        task_move(s, r, claim); /* a stray stays one, where the world says */
+        s->claims.at[claim].seen = true;
+        return;
+    }
+    if (claim != NONE)
+        claim_free(s, claim); /* the stray becomes the slot's */
+    uint32_t id = claim_create(s, gang, slot, ours ? CLAIM_RUNNING : CLAIM_STRAY);
+    s->claims.at[id].launch = ref->launch;
+    task_move(s, r, id);
+    if (!ours) {
+        claim_make_stray(s, id, key);
+        return;
+    }
+    if (ref->task.len)
+        slot_set_task(s, gang, slot, ref->task);
+    task_is_up(s, r, gang, slot);
+    gang_settle(s, gang);
+}
+
+static void act_refused(struct sched *s, const struct record *r, uint32_t claim)
+{
+    struct claim *c = &s->claims.at[claim];
+    uint32_t gang = c->gang;
+    uint8_t class_ = r->task_refused.class_;
+    if (class_ == REFUSED_THROTTLED || class_ == REFUSED_NOT_SENT) {
+        claim_phase(s, claim, CLAIM_PLANNED);
+        c = &s->claims.at[claim];
+        c->retry_at = r->task_refused.retry_at > s->at ? r->task_refused.retry_at : s->at;
+        c->asked = false;
+        gang_timer(s, gang, c->retry_at);
+    } else {
+        claim_free(s, claim);
+    }
+    gang_settle(s, gang);
+}
+
+static void act_ended(struct sched *s, const struct record *r, uint32_t claim)
+{
+    struct claim *c = &s->claims.at[claim];
+    uint32_t gang = c->gang, slot = c->slot, node = c->use.node;
+    bool stray = c->phase == CLAIM_STRAY, ours = c->ours;
+    uint8_t how = r->task_ended.how;
+    if (how != ENDED_DONE && !stray)
+        account_lost(s, c);
+    claim_free(s, claim);
+    if (how == ENDED_LOST && node != NODE_NONE) {
+        cluster_node_unsynced(s->cluster, node, true);
+        account_node(s, node);
+    }
+    if (gang == NONE || stray)
+        return;
+    struct gang *g = &s->gangs.at[gang];
+    const struct job *j = &s->jobs.at[g->job];
+    struct slot *sl = gang_slot(s, gang, slot);
+    slot_set_task(s, gang, slot, (struct str){0});
+    if (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED))
+        g->offered--;
+    sl->flags &= ~(uint32_t)(SLOT_OFFERED | SLOT_GATED | SLOT_STARTED | SLOT_READY);
+    if (how == ENDED_DONE && j->kind == JOB_FINITE) {
+        sl->flags |= SLOT_DONE;
+        g->done++;
+    } else if (!ours && (how == ENDED_FAILED || how == ENDED_OOM)) {
+        g->tries++;
+        g->failed = true;
+    }
+    if (!ours && how != ENDED_DONE && j->on_loss == LOSS_IGNORE)
+        gang_shrink(s, gang);
+    gang_settle(s, gang);
+}
+
+static void act_ending(struct sched *s, const struct record *r, uint32_t claim)
+{
+    struct claim *c = &s->claims.at[claim];
+    uint32_t gang = c->gang;
+    if (r->task_ending.by == ENDING_US)
+        c->ours = true;
+    claim_phase(s, claim, CLAIM_ENDING);
+    s->claims.at[claim].seen = true;
+    gang_settle(s, gang);
+}
+
+static void act_resume(struct sched *s, const struct record *r, uint32_t claim)
+{
+    struct claim *c = &s->claims.at[claim];
+    if (r->stop_refused.stop && c->stop && r->stop_refused.stop != c->stop) {
+        noop(s);
+        return;
+    }
+    int64_t since = c->since;
+    uint32_t gang = c->gang;
+    claim_phase(s, claim, CLAIM_RUNNING);
+    c = &s->claims.at[claim];
+    c->since = since;
+    c->asked = c->ours = false;
+    c->retry_at = r->stop_refused.retry_at > s->at ? r->stop_refused.retry_at
+                                                   : s->at + 1000000;
+    gang_settle(s, gang);
+    if (s->gangs.at[gang].live && s->gangs.at[gang].phase != GANG_OVER)
+        gang_timer(s, gang, s->claims.at[claim].retry_at);
+}
+
+static void act_offer(struct sched *s, const struct record *r, uint32_t gang, uint32_t slot)
+{
+    if (gang == NONE || s->caps & CAP_MAKE) {
+        noop(s);
+        return;
+    }
+    struct slot *sl = gang_slot(s, gang, slot);
+    if (sl->task && !str_eq((struct str){sl->task, sl->task_len}, r->task_offered.ref.task)) {
+        noop(s); /* the slot is taken by another task */
+        return;
+    }
+    bool counted = sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED);
+    slot_set_task(s, gang, slot, r->task_offered.ref.task);
+    sl->flags &= ~(uint32_t)(SLOT_GATED | SLOT_BARE);
+    sl->flags |= SLOT_OFFERED | SLOT_SEEN | (r->task_offered.gated ? SLOT_GATED : 0) |
+                 (r->task_offered.bare ? SLOT_BARE : 0);
+    if (r->task_offered.shape && sl->claim == NONE) {
+        uint32_t old = sl->shape;
+        uint32_t shape = shape_intern(s, r->task_offered.shape);
+        gang_slot(s, gang, slot)->shape = shape;
+        if (old != NONE)
+            shape_unref(s, old);
+    }
+    struct gang *g = &s->gangs.at[gang];
+    g->offered += (uint32_t)!r->task_offered.gated - (uint32_t)counted;
+    if (g->phase == GANG_PENDING) {
+        gang_unpend(s, gang);
+        gang_wait(s, gang);
+    } else {
+        g->tried_epoch = UINT64_MAX;
+        gang_attend(s, gang);
+    }
+}
+
+static void act_forget(struct sched *s, uint32_t gang, uint32_t slot)
+{
+    if (gang == NONE || !gang_slot(s, gang, slot)->task) {
+        noop(s);
+        return;
+    }
+    struct slot *sl = gang_slot(s, gang, slot);
+    struct gang *g = &s->gangs.at[gang];
+    if (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED))
+        g->offered--;
+    sl->flags &= ~(uint32_t)(SLOT_OFFERED | SLOT_GATED);
+    slot_set_task(s, gang, slot, (struct str){0});
+    if (g->phase != GANG_PENDING)
+        return;
+    gang_unpend(s, gang);
+    gang_wait(s, gang);
+}
+
+static void act_gone(struct sched *s, uint32_t claim)
+{
+    uint32_t gang = s->claims.at[claim].gang, slot = s->claims.at[claim].slot;
+    claim_free(s, claim);
+    act_forget(s, gang, slot);
+    gang_settle(s, gang);
+}
+
+static bool never_started(const struct record *r)
+{
+    return r->task_refused.class_ == REFUSED_NOT_SENT ||
+           r->task_refused.class_ == REFUSED_GONE;
+}
+
+static void act_never(struct sched *s, const struct record *r, uint32_t claim)
+{
+    uint32_t gang = s->claims.at[claim].gang;
+    bool stray = s->claims.at[claim].phase == CLAIM_STRAY;
+    if (!never_started(r)) {
+        noop(s);
+        return;
+    }
+    claim_free(s, claim);
+    if (gang != NONE && !stray)
+        gang_settle(s, gang);
+}
+
+static const struct task_ref *ref_of(const struct record *r)
+{
+    return &r->task_at.ref; /* every task event begins with its ref */
+}
+
+void fold_task(struct sched *s, const struct record *r)
+{
+    _Static_assert(offsetof(struct record, task_at) == offsetof(struct record, task_ended) &&
+                       offsetof(struct record, task_at) ==
+                           offsetof(struct record, stop_refused),
+                   "the ref comes first");
+    uint32_t gang, slot, claim;
+    enum claim_phase phase = task_locate(s, ref_of(r), &gang, &slot, &claim);
+    switch (phase_act(r->kind, phase)) {
+    case ACT_ADOPT:
+        act_adopt(s, r, gang, slot, claim);
+        return;
+    case ACT_RUN:
+        act_run(s, r, claim);
+        return;
+    case ACT_MOVE:
+        task_move(s, r, claim);
+        s->claims.at[claim].seen = true;
+        if (r->task_at.phase == TASK_READY && phase == CLAIM_RUNNING) {
+            task_is_up(s, r, gang, slot);
+            gang_settle(s, gang);
+        }
+        return;
+    case ACT_REFUSED:
+        act_refused(s, r, claim);
+        return;
+    case ACT_NEVER:
+        act_never(s, r, claim);
+        return;
+    case ACT_ENDING:
+        act_ending(s, r, claim);
+        return;
+    case ACT_FREE:
+        if (r->kind == EV_TASK_GONE)
+            act_gone(s, claim);
+        else
+            act_ended(s, r, claim);
+        return;
+    case ACT_RESUME:
+        act_resume(s, r, claim);
+        return;
+    case ACT_ASK_AGAIN:
+        s->claims.at[claim].retry_at = s->at + 1000000;
+        s->claims.at[claim].asked = false;
+        return;
+    case ACT_MARK:
+        s->claims.at[claim].asked = true;
+        s->claims.at[claim].seen = true;
+        return;
+    case ACT_OFFER:
+        act_offer(s, r, gang, slot);
+        return;
+    case ACT_FORGET:
+        act_forget(s, gang, slot);
+        return;
+    case ACT_NOOP:
+        noop(s);
+    }
+}
+
+/* A tag on a task that is there: its slot's own shape carries it from now on. */
+void task_tag(struct sched *s, struct str task, word_t tag, bool on)
+{
+    uint32_t gang, slot = slot_of_task(s, task, &gang);
+    if (slot == NONE) {
+        noop(s);
+        return;
+    }
+    struct shape sh = s->shapes.at[slot_shape(s, gang, slot)].shape;
+    uint32_t at = 0;
+    while (at < sh.ntags && sh.tags[at] != tag)
+        at++;
+    if (on == (at < sh.ntags) || (on && sh.ntags == SHAPE_TAGS_MAX)) {
+        noop(s);
+        return;
+    }
+    if (on) {
+        sh.tags[sh.ntags++] = tag;
+    } else {
+        sh.tags[at] = sh.tags[--sh.ntags];
+        sh.tags[sh.ntags] = WORD_NONE;
+    }
+    uint32_t shape = shape_intern(s, &sh);
+    struct slot *sl = gang_slot(s, gang, slot);
+    if (sl->shape != NONE)
+        shape_unref(s, sl->shape);
+    sl->shape = shape;
+    if (sl->claim == NONE)
+        return;
+    struct claim *c = &s->claims.at[sl->claim];
+    if (c->taken && s->shapes.at[c->shape].tagged)
+        tally_claim(s, c->shape, c->use.node, -1);
+    shape_unref(s, c->shape);
+    c->shape = shape;
+    s->shapes.at[shape].refs++;
+    if (c->taken && s->shapes.at[shape].tagged)
+        tally_claim(s, shape, c->use.node, 1);
+}
+
+/* The key of a stray read back: a task's name, or launch and slot. */
+void stray_ref(const struct sched *s, uint32_t claim, struct arena *a, struct task_ref *ref)
+{
+    const struct claim *c = &s->claims.at[claim];
+    struct str key = {c->name, c->name_len};
+    if (key.ptr[0] != '\x02') {
+        ref->task = arena_str(a, key);
+        return;
+    }
+    unsigned long long launch;
+    unsigned group, copy, leaf, index;
+    int at = 0;
+    if (sscanf(key.ptr + 1, "%llu %u %u %u %u %n", &launch, &group, &copy, &leaf, &index,
+               &at) < 5)
+        return;
+    ref->launch = launch;
+    ref->gang = (struct gang_ref){
+        arena_str(a, (struct str){key.ptr + 1 + at, key.len - 1 - (size_t)at}),
+        (uint16_t)group, copy};
+    ref->slot = (struct slot_ref){(uint16_t)leaf, index};
+}
+
+int stray_by_name(const void *pa, const void *pb, void *arg)
+{
+    const struct sched *s = arg;
+    const struct claim *a = &s->claims.at[*(const uint32_t *)pa];
+    const struct claim *b = &s->claims.at[*(const uint32_t *)pb];
+    return str_cmp((struct str){a->name, a->name_len}, (struct str){b->name, b->name_len});
+}

@@ -1,0 +1,324 @@
+/* gang.c - what the counts of a gang's claims mean: its phase, and when it is over
+ * Called by fold after each change of a gang's claims; draws conclusions that are facts
+ * (whole, broken, gone, done) and never chooses. Whoever needs a decision is put on the
+ * attention list, which decide walks. SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
+#include "sched/state.h"
+
+void gang_attend(struct sched *s, uint32_t gang)
+{
+    struct gang *g = &s->gangs.at[gang];
+    if (g->attention)
+        return;
+    g->attention = true;
+    g->attention_next = s->attention;
+    s->attention = gang;
+}
+
+void gang_timer(struct sched *s, uint32_t gang, int64_t at)
+{
+    s->gangs.at[gang].timer = ++s->timer_serial;
+    heap_push(&s->timers, at, s->timer_serial, gang);
+}
+
+uint32_t gang_alive(const struct gang *g)
+{
+    return g->issued + g->running + g->ending;
+}
+
+/* Slots that should hold something and do not. */
+uint32_t gang_missing(const struct gang *g)
+{
+    uint32_t have = g->issued + g->running + g->planned + g->done;
+    return g->target > have ? g->target - have : 0;
+}
+
+static bool guest(const struct sched *s)
+{
+    return !(s->caps & CAP_MAKE);
+}
+
+bool gang_may_try(const struct sched *s, uint32_t gang, struct why *why)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    const struct job *j = &s->jobs.at[g->job];
+    memset(why, 0, sizeof *why);
+    if (j->held) {
+        why->code = WHY_HELD;
+    } else if (g->not_before > s->at) {
+        why->code = WHY_BACKOFF;
+        why->other = (uint32_t)((g->not_before - s->at) / 1000000);
+        why->need = g->tries;
+    } else if (guest(s) && g->offered < gang_root(s, g)->min) {
+        why->code = WHY_INCOMPLETE;
+        why->need = gang_root(s, g)->min;
+        why->have = g->offered;
+    }
+    return why->code == WHY_NONE;
+}
+
+static void free_planned(struct sched *s, uint32_t gang)
+{
+    for (uint32_t i = 0; s->gangs.at[gang].planned && i < s->gangs.at[gang].nslots; i++) {
+        uint32_t c = gang_slot(s, gang, i)->claim;
+        if (c != NONE && s->claims.at[c].phase == CLAIM_PLANNED)
+            claim_free(s, c);
+    }
+}
+
+/* Into a lane, or parked until what keeps it back is over. */
+void gang_wait(struct sched *s, uint32_t gang)
+{
+    struct gang *g = &s->gangs.at[gang];
+    struct why why;
+    g->phase = GANG_PENDING;
+    if (g->lane != NONE)
+        return;
+    if (gang_may_try(s, gang, &why)) {
+        gang_pend(s, gang);
+        return;
+    }
+    g->said = false;
+    vec_push(&s->unsaid, gang);
+    if (g->not_before > s->at)
+        gang_timer(s, gang, g->not_before);
+}
+
+static void job_finish(struct sched *s, uint32_t job)
+{
+    struct job *j = &s->jobs.at[job];
+    for (uint32_t i = s->strays; i != NONE; i = s->claims.at[i].stray_next) {
+        struct claim *c = &s->claims.at[i];
+        if (c->gang != NONE && s->gangs.at[c->gang].job == job)
+            c->gang = c->slot = NONE; /* its room is still real */
+    }
+    j->live = false;
+    job_destroy(s, job);
+}
+
+static void gang_over(struct sched *s, uint32_t gang)
+{
+    struct gang *g = &s->gangs.at[gang];
+    if (g->phase == GANG_OVER)
+        return;
+    gang_unpend(s, gang);
+    free_planned(s, gang);
+    g = &s->gangs.at[gang];
+    g->phase = GANG_OVER;
+    uint32_t job = g->job;
+    if (--s->jobs.at[job].gangs_left == 0)
+        job_finish(s, job);
+}
+
+void job_attend(struct sched *s, uint32_t job)
+{
+    for (uint32_t i = 0; i < s->jobs.at[job].ngangs; i++) {
+        const struct job *j = &s->jobs.at[job];
+        uint32_t g = j->gangs ? j->gangs[i] : j->one_gang;
+        if (s->gangs.at[g].phase != GANG_OVER && s->gangs.at[g].phase != GANG_PENDING)
+            gang_attend(s, g);
+    }
+}
+
+void job_cancel(struct sched *s, uint32_t job)
+{
+    s->jobs.at[job].cancelled = true;
+    job_attend(s, job);
+    uint32_t n = s->jobs.at[job].ngangs;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct job *j = &s->jobs.at[job];
+        uint32_t g = j->gangs ? j->gangs[i] : j->one_gang;
+        if (s->gangs.at[g].phase != GANG_PENDING || gang_alive(&s->gangs.at[g]))
+            continue;
+        bool last = j->gangs_left == 1;
+        gang_over(s, g);
+        if (last)
+            return; /* the job is gone */
+    }
+}
+
+/* Nothing of it is left running: back to the queue, or over. */
+static void gang_again(struct sched *s, uint32_t gang)
+{
+    struct gang *g = &s->gangs.at[gang];
+    const struct job *j = &s->jobs.at[g->job];
+    free_planned(s, gang);
+    g = &s->gangs.at[gang];
+    if (j->cancelled) {
+        gang_over(s, gang);
+        return;
+    }
+    if (g->tries > j->tries) { /* it failed too often: the whole job does */
+        uint32_t job = g->job;
+        g->phase = GANG_PENDING;
+        job_cancel(s, job);
+        return;
+    }
+    if (j->on_loss == LOSS_GANG) {
+        for (uint32_t i = 0; i < g->nslots; i++)
+            gang_slot(s, gang, i)->flags &= ~(uint32_t)SLOT_DONE;
+        g->done = 0;
+    }
+    if (g->failed && j->backoff_us)
+        g->not_before = s->at + j->backoff_us;
+    for (uint32_t i = 0; i < g->nslots; i++)
+        gang_slot(s, gang, i)->flags &= ~(uint32_t)(SLOT_STARTED | SLOT_READY);
+    g->failed = false;
+    g->target = 0;
+    g->stage = 0;
+    g->launch_by = 0;
+    g->timer = 0;
+    gang_wait(s, gang);
+}
+
+bool gang_succeeded(struct sched *s, uint32_t gang)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    const struct job *j = &s->jobs.at[g->job];
+    if (j->kind == JOB_SERVICE || g->done == 0)
+        return false;
+    if (j->success == SUCCESS_ANY)
+        return true;
+    if (j->success == SUCCESS_LEADER)
+        return gang_slot(s, gang, 0)->flags & SLOT_DONE;
+    return g->done >= g->target;
+}
+
+static void settle_open(struct sched *s, uint32_t gang)
+{
+    struct gang *g = &s->gangs.at[gang];
+    if (g->running + g->done >= g->target && g->ending == 0 && g->issued == 0) {
+        g->phase = GANG_RUNNING;
+        g->launch_by = 0;
+        g->timer = 0;
+        g->failed = false;
+    } else if (gang_missing(g) > 0) {
+        if (g->phase == GANG_RUNNING) {
+            g->phase = GANG_BROKEN;
+            g->launch_by = s->at + s->policy.repair_grace_us;
+            gang_timer(s, gang, g->launch_by);
+        }
+        g->tried_epoch = UINT64_MAX;
+        gang_attend(s, gang);
+    }
+    if (g->planned)
+        gang_attend(s, gang);
+}
+
+void gang_settle(struct sched *s, uint32_t gang)
+{
+    struct gang *g = &s->gangs.at[gang];
+    if (!g->live || g->phase == GANG_OVER)
+        return;
+    if (g->phase == GANG_PENDING) {
+        if (gang_alive(g) == 0)
+            return;
+        /* a task was adopted: the world runs what we have not launched */
+        gang_unpend(s, gang);
+        g->phase = GANG_LAUNCHING;
+        g->target = gang_root(s, g)->min > gang_alive(g) ? gang_root(s, g)->min
+                                                         : gang_alive(g);
+        g->launch_by = s->at + s->policy.repair_grace_us;
+        gang_timer(s, gang, g->launch_by);
+    }
+    if (gang_alive(g) + g->planned + g->done > g->target)
+        g->target = gang_alive(g) + g->planned + g->done;
+    if (gang_succeeded(s, gang)) {
+        if (gang_alive(g) == 0)
+            gang_over(s, gang);
+        else
+            gang_attend(s, gang);
+        return;
+    }
+    if (gang_alive(g) == 0) {
+        gang_again(s, gang);
+        return;
+    }
+    if (s->jobs.at[g->job].cancelled)
+        gang_attend(s, gang);
+    if (g->issued + g->running == 0) {
+        g->phase = GANG_STOPPING;
+        free_planned(s, gang);
+        return;
+    }
+    if (g->phase == GANG_STOPPING) /* a stop was refused */
+        g->phase = GANG_BROKEN;
+    settle_open(s, gang);
+}
+
+/* A member is gone for good and the job said that this does not matter. */
+void gang_shrink(struct sched *s, uint32_t gang)
+{
+    struct gang *g = &s->gangs.at[gang];
+    uint32_t have = g->issued + g->running + g->planned + g->done;
+    if (have >= gang_root(s, g)->min && have < g->target)
+        g->target = have;
+}
+
+/* Must decide look at it? A function of the state, so the list can be thinned at borders. */
+static bool gang_needs(struct sched *s, uint32_t gang)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    if (!g->live || g->phase == GANG_PENDING || g->phase == GANG_OVER)
+        return false;
+    if (s->jobs.at[g->job].cancelled || gang_succeeded(s, gang))
+        return g->issued + g->running > 0;
+    if (g->phase == GANG_LAUNCHING)
+        return gang_missing(g) > 0 || g->planned > 0 || g->launch_by <= s->at;
+    return g->phase == GANG_BROKEN || (g->phase == GANG_RUNNING && g->planned > 0);
+}
+
+void attention_thin(struct sched *s)
+{
+    uint32_t *at = &s->attention;
+    while (*at != NONE) {
+        struct gang *g = &s->gangs.at[*at];
+        if (gang_needs(s, *at)) {
+            at = &g->attention_next;
+            continue;
+        }
+        uint32_t gang = *at;
+        *at = g->attention_next;
+        g->attention = false;
+        g->attention_next = NONE;
+        if (!g->live)
+            vec_push(&s->gangs_free, gang);
+    }
+}
+
+static bool timer_is_valid(const struct sched *s, const struct heap_item *t)
+{
+    const struct gang *g = &s->gangs.at[t->item];
+    return g->live && g->timer == (uint32_t)t->tie;
+}
+
+/* At a border: whose time has come is attended, or may be tried again. */
+void timers_run(struct sched *s)
+{
+    const struct heap_item *top;
+    while ((top = heap_top(&s->timers)) && (top->key <= s->at || !timer_is_valid(s, top))) {
+        struct heap_item t = heap_pop(&s->timers);
+        if (!timer_is_valid(s, &t))
+            continue;
+        struct gang *g = &s->gangs.at[t.item];
+        g->timer = 0;
+        if (g->phase == GANG_PENDING) {
+            gang_wait(s, t.item);
+            continue;
+        }
+        gang_attend(s, t.item);
+        if ((g->phase == GANG_LAUNCHING || g->phase == GANG_BROKEN) && g->launch_by > s->at)
+            gang_timer(s, t.item, g->launch_by);
+    }
+}
+
+/* Gangs that were parked may go into their lanes: what kept all of them is over. */
+void gangs_unpark(struct sched *s)
+{
+    for (uint32_t i = 0; i < s->gangs.n; i++) {
+        struct gang *g = &s->gangs.at[i];
+        if (g->live && g->phase == GANG_PENDING && g->lane == NONE)
+            gang_wait(s, i);
+    }
+}

@@ -1,0 +1,299 @@
+/* pending.c - who waits, in which order, and who must be asked again
+ * Waiting gangs stand in lanes: gangs of one class (queue, tree, root), whose answers are
+ * the same, or the whole queue where its head blocks it. Each lane is a heap by the policy's
+ * order; the lanes that must be asked stand in a heap by their heads. A refusal blocks the
+ * lane (its `say` is the memory of it) until room that could fit is freed, or a better head
+ * comes. O(log n) an arrival; a freed node looks at the blocked lanes only.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
+#include "base/hash.h"
+#include "sched/state.h"
+
+bool gang_before(const struct sched *s, uint32_t a, uint32_t b)
+{
+    const struct gang *ga = &s->gangs.at[a], *gb = &s->gangs.at[b];
+    const struct job *ja = &s->jobs.at[ga->job], *jb = &s->jobs.at[gb->job];
+    if (ja->priority != jb->priority)
+        return ja->priority > jb->priority;
+    if (s->policy.order == ORDER_SHORTEST && ja->expected_us != jb->expected_us) {
+        uint64_t ea = (uint64_t)ja->expected_us - 1, eb = (uint64_t)jb->expected_us - 1;
+        return ea < eb; /* 0, not known, comes last */
+    }
+    if (ja->submitted_at != jb->submitted_at)
+        return ja->submitted_at < jb->submitted_at;
+    if (ga->job != gb->job)
+        return str_cmp(job_name(ja), job_name(jb)) < 0;
+    if (ga->root != gb->root)
+        return ga->root < gb->root;
+    return ga->copy < gb->copy;
+}
+
+static void lane_sift_up(struct sched *s, struct lane *l, uint32_t at)
+{
+    uint32_t id = l->heap[at];
+    while (at > 0) {
+        uint32_t up = (at - 1) / 2;
+        if (!gang_before(s, id, l->heap[up]))
+            break;
+        l->heap[at] = l->heap[up];
+        s->gangs.at[l->heap[at]].heap_pos = at;
+        at = up;
+    }
+    l->heap[at] = id;
+    s->gangs.at[id].heap_pos = at;
+}
+
+static void lane_sift_down(struct sched *s, struct lane *l, uint32_t at)
+{
+    uint32_t id = l->heap[at];
+    for (;;) {
+        uint32_t down = 2 * at + 1;
+        if (down >= l->n)
+            break;
+        if (down + 1 < l->n && gang_before(s, l->heap[down + 1], l->heap[down]))
+            down++;
+        if (!gang_before(s, l->heap[down], id))
+            break;
+        l->heap[at] = l->heap[down];
+        s->gangs.at[l->heap[at]].heap_pos = at;
+        at = down;
+    }
+    l->heap[at] = id;
+    s->gangs.at[id].heap_pos = at;
+}
+
+static void lane_push(struct sched *s, struct lane *l, uint32_t gang)
+{
+    if (l->n == l->room) {
+        l->room = l->room ? l->room * 2 : 8;
+        l->heap = mem_resize(l->heap, l->room * sizeof *l->heap);
+    }
+    l->heap[l->n++] = gang;
+    lane_sift_up(s, l, l->n - 1);
+}
+
+static void lane_remove(struct sched *s, struct lane *l, uint32_t gang)
+{
+    uint32_t at = s->gangs.at[gang].heap_pos;
+    assert(at < l->n && l->heap[at] == gang);
+    uint32_t last = l->heap[--l->n];
+    if (last == gang)
+        return;
+    l->heap[at] = last;
+    s->gangs.at[last].heap_pos = at;
+    lane_sift_up(s, l, at);
+    lane_sift_down(s, l, s->gangs.at[last].heap_pos);
+}
+
+bool lane_is_blocked(const struct sched *s, const struct lane *l)
+{
+    (void)s;
+    if (l->n == 0)
+        return true;
+    if (l->tree != NONE)
+        return l->dry;
+    return l->dry && l->blocked == l->heap[0];
+}
+
+static bool lane_before(const struct sched *s, uint32_t a, uint32_t b)
+{
+    return gang_before(s, s->lanes.at[a].heap[0], s->lanes.at[b].heap[0]);
+}
+
+static void active_up(struct sched *s, uint32_t at)
+{
+    uint32_t *h = s->active.at, id = h[at];
+    while (at > 0 && lane_before(s, id, h[(at - 1) / 2])) {
+        h[at] = h[(at - 1) / 2];
+        s->lanes.at[h[at]].active_pos = at;
+        at = (at - 1) / 2;
+    }
+    h[at] = id;
+    s->lanes.at[id].active_pos = at;
+}
+
+static void active_down(struct sched *s, uint32_t at)
+{
+    uint32_t *h = s->active.at, id = h[at];
+    for (uint32_t down; (down = 2 * at + 1) < s->active.n; at = down) {
+        if (down + 1 < s->active.n && lane_before(s, h[down + 1], h[down]))
+            down++;
+        if (!lane_before(s, h[down], id))
+            break;
+        h[at] = h[down];
+        s->lanes.at[h[at]].active_pos = at;
+    }
+    h[at] = id;
+    s->lanes.at[id].active_pos = at;
+}
+
+static void active_remove(struct sched *s, uint32_t lane)
+{
+    uint32_t at = s->lanes.at[lane].active_pos;
+    s->lanes.at[lane].active_pos = NONE;
+    uint32_t last = s->active.at[--s->active.n];
+    if (last == lane)
+        return;
+    s->active.at[at] = last;
+    s->lanes.at[last].active_pos = at;
+    active_up(s, at);
+    active_down(s, s->lanes.at[last].active_pos);
+}
+
+/* The heap of lanes is compared by heads, so a lane leaves it before its head changes. */
+static void lane_leave(struct sched *s, uint32_t lane)
+{
+    if (s->lanes.at[lane].active_pos != NONE)
+        active_remove(s, lane);
+}
+
+void lane_touch(struct sched *s, uint32_t lane)
+{
+    lane_leave(s, lane);
+    if (lane_is_blocked(s, &s->lanes.at[lane]))
+        return;
+    vec_push(&s->active, lane);
+    active_up(s, s->active.n - 1);
+}
+
+void lane_block(struct sched *s, uint32_t lane, uint32_t gang, const struct why *why)
+{
+    struct lane *l = &s->lanes.at[lane];
+    lane_leave(s, lane);
+    l->dry = true;
+    l->blocked = gang;
+    l->why = *why;
+    lane_touch(s, lane);
+}
+
+uint64_t lane_key(const struct sched *s, word_t queue, uint32_t tree, uint32_t root)
+{
+    if (s->policy.block == BLOCK_ALL)
+        return 0;
+    if (s->policy.block == BLOCK_QUEUE)
+        return queue;
+    return (uint64_t)(queue & 0xffff) << 44 | (uint64_t)tree << 8 | root;
+}
+
+static uint32_t lane_of(struct sched *s, uint32_t gang)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    const struct job *j = &s->jobs.at[g->job];
+    bool strict = s->policy.block != BLOCK_NONE;
+    uint64_t key = lane_key(s, j->queue, j->tree, g->root);
+    uint32_t id = u64map_get(&s->lane_ids, key);
+    if (id == MAP_NONE) {
+        id = s->lanes.n;
+        vec_push(&s->lanes, (struct lane){.queue = j->queue,
+                                          .tree = strict ? NONE : j->tree,
+                                          .root = strict ? NONE : g->root,
+                                          .blocked = NONE,
+                                          .active_pos = NONE});
+        u64map_put(&s->lane_ids, key, id);
+    }
+    /* An empty class lane may be left over from a tree that died: start afresh. */
+    if (s->lanes.at[id].n == 0) {
+        s->lanes.at[id].dry = false;
+        s->lanes.at[id].blocked = NONE;
+    }
+    return id;
+}
+
+static void demand(struct sched *s, uint32_t gang, int sign)
+{
+    const struct tree_root *r = gang_root(s, &s->gangs.at[gang]);
+    s->n_pending += (uint32_t)sign;
+    if (r->min_milli == 0)
+        return;
+    s->pending_gpu_gangs += (uint32_t)sign;
+    s->pending_milli += sign * (int64_t)r->min_milli;
+}
+
+void gang_pend(struct sched *s, uint32_t gang)
+{
+    uint32_t lane = lane_of(s, gang);
+    struct gang *g = &s->gangs.at[gang];
+    assert(g->lane == NONE);
+    lane_leave(s, lane);
+    g->lane = lane;
+    g->phase = GANG_PENDING;
+    g->said = false;
+    lane_push(s, &s->lanes.at[lane], gang);
+    lane_touch(s, lane);
+    vec_push(&s->unsaid, gang);
+    demand(s, gang, 1);
+}
+
+void gang_unpend(struct sched *s, uint32_t gang)
+{
+    struct gang *g = &s->gangs.at[gang];
+    if (g->lane == NONE)
+        return;
+    uint32_t lane = g->lane;
+    lane_leave(s, lane);
+    lane_remove(s, &s->lanes.at[lane], gang);
+    g->lane = NONE;
+    lane_touch(s, lane);
+    demand(s, gang, -1);
+}
+
+static void lane_wake(struct sched *s, uint32_t lane)
+{
+    s->lanes.at[lane].dry = false;
+    s->lanes.at[lane].blocked = NONE;
+    lane_touch(s, lane);
+}
+
+/* Could the freed node hold even one task of the shape? By counts; tags are asked later. */
+static bool node_could(const struct node *n, const struct shape *sh)
+{
+    if (n->cpu_free < sh->cpu_milli || n->mem_free < sh->mem_bytes ||
+        n->slots_free < (int64_t)sh->pod_slots)
+        return false;
+    if (sh->gpu_mode == GPU_WHOLE)
+        return (uint32_t)__builtin_popcountll(n->whole_free) >= sh->gpu_count;
+    return sh->gpu_mode == GPU_NONE || n->gpu_free_milli > 0;
+}
+
+static bool lane_could(const struct sched *s, const struct lane *l, const struct node *n)
+{
+    const struct gang *g = &s->gangs.at[l->heap[0]];
+    const struct tree *t = gang_tree(s, g);
+    const struct tree_root *r = &t->roots[g->root];
+    for (uint32_t i = r->leaf0; i < r->leaf0 + r->nleaves; i++)
+        if (node_could(n, &s->shapes.at[t->leaves[i].shape].shape))
+            return true;
+    return false;
+}
+
+void lanes_wake(struct sched *s, uint32_t node)
+{
+    const struct node *n = node == NONE ? NULL : &s->cluster->nodes[node];
+    if (n && !node_is_usable(n))
+        return;
+    for (uint32_t i = 0; i < s->lanes.n; i++) {
+        struct lane *l = &s->lanes.at[i];
+        if (l->dry && l->n && (!n || lane_could(s, l, n)))
+            lane_wake(s, i);
+    }
+}
+
+void lanes_rebuild(struct sched *s)
+{
+    VEC(uint32_t) waiting = {0};
+    for (uint32_t i = 0; i < s->lanes.n; i++) {
+        for (uint32_t k = 0; k < s->lanes.at[i].n; k++)
+            vec_push(&waiting, s->lanes.at[i].heap[k]);
+        free(s->lanes.at[i].heap);
+    }
+    vec_clear(&s->lanes);
+    vec_clear(&s->active);
+    u64map_clear(&s->lane_ids);
+    for (uint32_t i = 0; i < waiting.n; i++) {
+        s->gangs.at[waiting.at[i]].lane = NONE;
+        demand(s, waiting.at[i], -1);
+        gang_pend(s, waiting.at[i]);
+    }
+    vec_done(&waiting);
+}

@@ -1,0 +1,666 @@
+/* place.c - a gang over its tree of groups, all or nothing
+ *
+ * place_gang walks the gang's groups from its root: a group with a required level tries the
+ * domains of that level that could hold it, tightest first; with a preferred level the
+ * domains of that level, then of each level above it up to the required one (never a reason
+ * to evict). A leaf fills its domain with the fewest sub-domains (fill.c), or is dealt out
+ * in segments, evenly or under a cap. Then slots are given along the topology: ranks grow
+ * with the order of nodes, so near ranks are near. Elastic: the wanted size first, else the
+ * minimum of every leaf, then each leaf as large as still fits (binary search).
+ * An attempt lives on the trail and is undone before the call returns. The number of domains
+ * tried is bounded. Cost of the usual case: O(tasks + domains of one level).
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "sched/place.h"
+
+#include <assert.h>
+
+enum { DOMAINS_TRIED_MAX = 64 };
+
+struct attempt {
+    struct sched *s;
+    uint32_t gang;
+    const struct tree *tree;
+    const struct tree_root *root;
+    uint32_t size[JOB_GROUPS_MAX]; /* by leaf of the root: tasks of one copy */
+    uint32_t copy[JOB_GROUPS_MAX]; /* by leaf: next copy */
+    uint32_t tries;
+    uint32_t level_tried;          /* depth that the reason speaks of */
+    uint64_t best_fit;
+};
+
+struct scratch *scratch_create(void)
+{
+    return mem_zero(sizeof(struct scratch));
+}
+
+void scratch_forget(struct sched *s)
+{
+    struct scratch *sc = s->scratch;
+    if (!sc->ready)
+        return;
+    board_destroy(sc->board);
+    scoring_done(&sc->scoring);
+    sc->board = NULL;
+    sc->ready = false;
+}
+
+void scratch_destroy(struct scratch *sc)
+{
+    if (!sc)
+        return;
+    if (sc->ready) {
+        board_destroy(sc->board);
+        scoring_done(&sc->scoring);
+    }
+    vec_done(&sc->plan);
+    vec_done(&sc->fits);
+    vec_done(&sc->open);
+    vec_done(&sc->spread);
+    free(sc);
+}
+
+struct scratch *scratch_ready(struct sched *s)
+{
+    cluster_settle(s->cluster);
+    struct scratch *sc = s->scratch;
+    if (sc->ready)
+        return sc;
+    const struct scorer *scorer = scorer_find(str_of(s->policy.scorer));
+    if (!scorer)
+        scorer = scorer_find(STR("fewest-free"));
+    scoring_init(&sc->scoring, s->cluster, scorer, &s->mix, s->policy.seed);
+    sc->board = board_create(&sc->scoring, 0);
+    sc->ready = true;
+    return sc;
+}
+
+static struct asker asker_of(struct attempt *at, const struct tree_leaf *l)
+{
+    struct sched *s = at->s;
+    const struct group_spec *g = &at->tree->groups[l->group];
+    struct asker a = {.shape = l->shape, .sh = &s->shapes.at[l->shape].shape,
+                      .types = shape_typemask(s, l->shape)};
+    for (uint16_t up = l->group; up != GROUP_NONE && !a.spread_kind;
+         up = at->tree->groups[up].parent) {
+        a.spread_kind = at->tree->groups[up].spread_kind;
+        a.spread_most = at->tree->groups[up].spread_most;
+    }
+    (void)g;
+    a.widest = s->policy.remainder_widest && at->root->nleaves > 1 && l->want == 1 &&
+               l != &at->tree->leaves[at->root->leaf0];
+    return a;
+}
+
+/* Where a search starts: the lowest domain that holds all nodes with a tag it must have. */
+static uint32_t search_domain(struct sched *s, const struct shape *sh, uint32_t domain)
+{
+    for (uint32_t i = 0; i < sh->nconstraints; i++) {
+        const struct constraint *c = &sh->constraints[i];
+        if (c->kind != CONSTRAINT_NEED || !c->hard || c->key || tag_is_carried(s, c->tag))
+            continue;
+        uint32_t d = cluster_tag_domain(s->cluster, c->tag);
+        const struct domain *a = &s->cluster->domains[d], *b = &s->cluster->domains[domain];
+        if (a->depth > b->depth && a->rank_lo >= b->rank_lo && a->rank_hi <= b->rank_hi)
+            domain = d;
+    }
+    return domain;
+}
+
+static int pick_by_rank(const void *pa, const void *pb, void *arg)
+{
+    const struct cluster *c = arg;
+    const struct pick *a = pa, *b = pb;
+    uint32_t ra = c->nodes[a->use.node].rank, rb = c->nodes[b->use.node].rank;
+    if (ra != rb)
+        return ra < rb ? -1 : 1;
+    uint64_t da = a->use.devs & -a->use.devs, db = b->use.devs & -b->use.devs;
+    return da != db ? (da < db ? -1 : 1) : (a->use.slices > b->use.slices) -
+                                               (a->use.slices < b->use.slices);
+}
+
+/* The picks from `from` on are the tasks of one copy of a leaf: order them along the
+ * topology and give them the copy's open slots. */
+static void give_slots(struct attempt *at, const struct tree_leaf *l, uint32_t copy,
+                       uint32_t from, uint32_t skip)
+{
+    struct scratch *sc = at->s->scratch;
+    uint32_t n = sc->plan.n - from;
+    bool sorted = true;
+    for (uint32_t i = from + 1; i < sc->plan.n && sorted; i++)
+        sorted = pick_by_rank(&sc->plan.at[i - 1], &sc->plan.at[i], at->s->cluster) <= 0;
+    if (!sorted)
+        qsort_r(sc->plan.at + from, n, sizeof *sc->plan.at, pick_by_rank, at->s->cluster);
+    bool makes = at->s->caps & CAP_MAKE;
+    uint32_t slot = l->slot0 + copy * l->per_copy, end = slot + l->per_copy, at_pick = from;
+    for (; slot < end && at_pick < sc->plan.n; slot++) {
+        const struct slot *sl = gang_slot(at->s, at->gang, slot);
+        if (sl->claim != NONE || sl->flags & SLOT_DONE ||
+            (!makes && (!(sl->flags & SLOT_OFFERED) || sl->flags & SLOT_GATED)))
+            continue;
+        if (skip) {
+            skip--;
+            continue;
+        }
+        sc->plan.at[at_pick++].slot = slot;
+    }
+    assert(at_pick == sc->plan.n);
+}
+
+/* Deal units of `unit` tasks over the domains of a level under d: at most `most` tasks in
+ * each; evenly over as few as suffice when balanced, else the tightest that holds the rest
+ * or the roomiest first. Returns tasks placed. */
+static uint32_t deal(struct attempt *at, const struct asker *a, uint32_t d, uint32_t depth,
+                     uint32_t n, uint32_t unit, uint32_t most, bool balanced)
+{
+    struct sched *s = at->s;
+    struct scratch *sc = s->scratch;
+    uint32_t base = sc->fits.n, first = UINT32_MAX, count = 0;
+    for (uint32_t i = 0; i < s->cluster->ndomains; i++) {
+        const struct domain *dom = &s->cluster->domains[i], *up = &s->cluster->domains[d];
+        if (dom->depth != depth || dom->rank_lo < up->rank_lo || dom->rank_hi > up->rank_hi)
+            continue;
+        if (first == UINT32_MAX)
+            first = i;
+        uint64_t fit = asker_fit(s, a, i);
+        fit = most && fit > most ? most : fit;
+        vec_push(&sc->fits, fit / unit);
+        count++;
+    }
+    uint32_t units = n / unit, got = 0, share = units;
+    if (balanced && count) {
+        uint32_t used = 0;
+        uint64_t sum = 0, last = UINT64_MAX;
+        while (sum < units && used < count) { /* how many domains the roomiest make */
+            uint64_t best = 0;
+            for (uint32_t i = 0; i < count; i++)
+                if (sc->fits.at[base + i] <= last && sc->fits.at[base + i] > best &&
+                    sc->fits.at[base + i] != last)
+                    best = sc->fits.at[base + i];
+            uint32_t same = 0;
+            for (uint32_t i = 0; i < count; i++)
+                same += sc->fits.at[base + i] == best;
+            for (; same && sum < units; same--, used++)
+                sum += best;
+            if (best == 0)
+                break;
+            last = best;
+        }
+        share = used ? (units + used - 1) / used : units;
+    }
+    while (got < units * unit) {
+        uint32_t rest = units - got / unit;
+        uint32_t i = choose_child(sc->fits.at + base, count, rest < share ? rest : share);
+        if (i == UINT32_MAX)
+            break;
+        uint64_t can = sc->fits.at[base + i];
+        sc->fits.at[base + i] = 0;
+        uint32_t want = rest < share ? rest : share;
+        want = can < want ? (uint32_t)can : want;
+        uint32_t mark = sc->plan.n;
+        uint32_t here = fill_domain(s, a, first + i, want * unit);
+        trail_undo(s, mark + here / unit * unit); /* whole units only */
+        got += here / unit * unit;
+    }
+    sc->fits.n = base;
+    return got;
+}
+
+/* Segments of k on single nodes. */
+static uint32_t deal_nodes(struct attempt *at, const struct asker *a, uint32_t d, uint32_t n,
+                           uint32_t unit)
+{
+    struct sched *s = at->s;
+    const struct domain *dom = &s->cluster->domains[d];
+    uint32_t got = 0;
+    for (uint32_t rank = dom->rank_lo; rank < dom->rank_hi && got < n; rank++) {
+        uint32_t node = s->cluster->order[rank], mark = s->scratch->plan.n;
+        uint32_t here = fill_node(s, a, node, n - got);
+        trail_undo(s, mark + here / unit * unit);
+        got += here / unit * unit;
+    }
+    return got;
+}
+
+static uint32_t level_depth(const struct sched *s, word_t level)
+{
+    int depth = level ? cluster_level_depth(s->cluster, level) : -1;
+    return depth < 0 ? UINT32_MAX : (uint32_t)depth;
+}
+
+static uint32_t leaf_deal(struct attempt *at, const struct group_spec *g,
+                          const struct asker *a, uint32_t d, uint32_t n)
+{
+    struct sched *s = at->s;
+    uint32_t unit = g->segment_size ? g->segment_size : 1;
+    uint32_t depth = level_depth(s, g->segment_size ? g->segment_level : g->spread_kind);
+    uint32_t most = depth != UINT32_MAX && g->spread_kind &&
+                            level_depth(s, g->spread_kind) == depth
+                        ? g->spread_most : 0;
+    if (g->balanced && depth == UINT32_MAX)
+        depth = s->cluster->domains[d].depth + 1;
+    if (depth == UINT32_MAX)
+        return g->segment_size ? 0 : fill_domain(s, a, d, n);
+    if (depth > s->cluster->nlevels)
+        return deal_nodes(at, a, d, n, unit);
+    if (depth <= s->cluster->domains[d].depth) /* d is inside one such domain already */
+        return fill_domain(s, a, d, most && most < n ? most : n);
+    return deal(at, a, d, depth, n, unit, most, g->balanced);
+}
+
+static bool place_leaf(struct attempt *at, uint32_t li, uint32_t d)
+{
+    struct sched *s = at->s;
+    const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0 + li];
+    const struct group_spec *g = &at->tree->groups[l->group];
+    struct asker a = asker_of(at, l);
+    uint32_t from = s->scratch->plan.n, n = at->size[li], copy = at->copy[li];
+    if (n == 0)
+        return true;
+    d = search_domain(s, a.sh, d);
+    uint32_t tail = g->segment_size ? n % g->segment_size : 0;
+    uint32_t got = 0;
+    uint64_t types = a.types;
+    uint64_t one = types & ((s->cluster->ntypes < 64 ? UINT64_C(1) << s->cluster->ntypes : 0) - 1);
+    bool choose = a.sh->gpu_mode == GPU_WHOLE && n > 1 && (one & (one - 1));
+    /* One GPU type for all ranks where that is possible: a mixed gang runs at the slowest. */
+    for (uint64_t m = choose ? one : 0; m && got < n - tail; m &= m - 1) {
+        a.types = m & -m;
+        trail_undo(s, from);
+        got = asker_fit(s, &a, d) >= n ? leaf_deal(at, g, &a, d, n - tail) : 0;
+    }
+    if (got < n - tail) {
+        a.types = types;
+        trail_undo(s, from);
+        got = n == 1 ? fill_one(s, &a, d, s->seq) : leaf_deal(at, g, &a, d, n - tail);
+    }
+    if (got == n - tail) {
+        give_slots(at, l, copy, from, 0);
+        uint32_t rest = s->scratch->plan.n;
+        if (tail) {
+            struct group_spec last = *g;
+            last.segment_size = tail;
+            got += leaf_deal(at, &last, &a, d, tail);
+            if (got == n)
+                give_slots(at, l, copy, rest, n - tail);
+        }
+    }
+    if (s->scratch->plan.n > s->scratch->best_placed)
+        s->scratch->best_placed = s->scratch->plan.n;
+    if (got < n)
+        return false;
+    at->copy[li]++;
+    return true;
+}
+
+static uint32_t leaf_index(const struct attempt *at, uint16_t group)
+{
+    for (uint32_t i = 0; i < at->root->nleaves; i++)
+        if (at->tree->leaves[at->root->leaf0 + i].group == group)
+            return i;
+    return NONE;
+}
+
+static bool under(const struct tree *t, uint16_t g, uint16_t top)
+{
+    for (; g != GROUP_NONE; g = t->groups[g].parent)
+        if (g == top)
+            return true;
+    return false;
+}
+
+/* Could the domain hold all leaves under g by counts alone, and how tightly? */
+static bool group_fits(struct attempt *at, uint16_t g, uint32_t d, uint64_t *ret_slack)
+{
+    uint64_t slack = 0;
+    bool ok = true;
+    for (uint32_t i = 0; i < at->root->nleaves; i++) {
+        const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0 + i];
+        if (!under(at->tree, l->group, g))
+            continue;
+        struct asker a = asker_of(at, l);
+        uint64_t need = at->size[i], fit = asker_fit(at->s, &a, d);
+        for (uint16_t up = at->tree->groups[l->group].parent; up != GROUP_NONE && l->group != g;
+             up = at->tree->groups[up].parent) {
+            if (up == g)
+                break;
+            need *= at->tree->groups[up].count.want;
+        }
+        if (fit > at->best_fit && l == &at->tree->leaves[at->root->leaf0])
+            at->best_fit = fit;
+        ok = ok && fit >= need;
+        slack += fit - need;
+    }
+    *ret_slack = slack;
+    return ok;
+}
+
+static bool place_group(struct attempt *at, uint16_t g, uint32_t d);
+
+static bool place_body(struct attempt *at, uint16_t g, uint32_t d)
+{
+    if (at->tree->groups[g].shape != GROUP_NONE)
+        return place_leaf(at, leaf_index(at, g), d);
+    for (uint16_t c = g + 1; c < at->tree->ngroups; c++) {
+        if (at->tree->groups[c].parent != g)
+            continue;
+        bool leaf = at->tree->groups[c].shape != GROUP_NONE;
+        uint32_t copies = leaf ? 1 : at->tree->groups[c].count.want;
+        for (uint32_t i = 0; i < copies; i++)
+            if (!place_group(at, c, d))
+                return false;
+    }
+    return true;
+}
+
+static bool try_body(struct attempt *at, uint16_t g, uint32_t d)
+{
+    uint32_t mark = at->s->scratch->plan.n, copy[JOB_GROUPS_MAX];
+    memcpy(copy, at->copy, sizeof copy);
+    at->tries++;
+    if (place_body(at, g, d))
+        return true;
+    trail_undo(at->s, mark);
+    memcpy(at->copy, copy, sizeof copy);
+    return false;
+}
+
+/* The domains of one depth under d, tightest first, until one holds the group. */
+static bool place_at_depth(struct attempt *at, uint16_t g, uint32_t d, uint32_t depth)
+{
+    struct sched *s = at->s;
+    const struct cluster *c = s->cluster;
+    struct scratch *sc = s->scratch;
+    uint32_t base = sc->fits.n;
+    bool done = false;
+    for (uint32_t i = 0; i < c->ndomains; i++) {
+        uint64_t slack = UINT64_MAX;
+        const struct domain *dom = &c->domains[i];
+        bool inside = dom->depth == depth && dom->rank_lo >= c->domains[d].rank_lo &&
+                      dom->rank_hi <= c->domains[d].rank_hi;
+        if (inside && !group_fits(at, g, i, &slack))
+            slack = UINT64_MAX;
+        vec_push(&sc->fits, slack);
+    }
+    while (!done && at->tries < DOMAINS_TRIED_MAX) {
+        uint32_t best = NONE;
+        for (uint32_t i = 0; i < c->ndomains; i++)
+            if (sc->fits.at[base + i] != UINT64_MAX &&
+                (best == NONE || sc->fits.at[base + i] < sc->fits.at[base + best]))
+                best = i;
+        if (best == NONE)
+            break;
+        sc->fits.at[base + best] = UINT64_MAX;
+        done = try_body(at, g, best);
+    }
+    sc->fits.n = base;
+    return done;
+}
+
+/* All on one node. */
+static bool place_on_node(struct attempt *at, uint16_t g, uint32_t d)
+{
+    struct sched *s = at->s;
+    const struct domain *dom = &s->cluster->domains[d];
+    for (uint32_t rank = dom->rank_lo; rank < dom->rank_hi; rank++) {
+        uint32_t node = s->cluster->order[rank], mark = s->scratch->plan.n;
+        uint32_t copy[JOB_GROUPS_MAX];
+        bool ok = node_is_usable(&s->cluster->nodes[node]);
+        memcpy(copy, at->copy, sizeof copy);
+        for (uint32_t i = 0; i < at->root->nleaves && ok; i++) {
+            const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0 + i];
+            if (!under(at->tree, l->group, g))
+                continue;
+            struct asker a = asker_of(at, l);
+            uint32_t copies = g == at->root->group ? l->copies : 1;
+            for (uint32_t k = 0; k < copies && ok; k++) {
+                uint32_t from = s->scratch->plan.n;
+                ok = fill_node(s, &a, node, at->size[i]) == at->size[i];
+                if (ok)
+                    give_slots(at, l, at->copy[i]++, from, 0);
+            }
+        }
+        if (ok)
+            return true;
+        trail_undo(s, mark);
+        memcpy(at->copy, copy, sizeof copy);
+    }
+    return false;
+}
+
+static bool place_group(struct attempt *at, uint16_t g, uint32_t d)
+{
+    struct sched *s = at->s;
+    const struct group_spec *spec = &at->tree->groups[g];
+    uint32_t here = s->cluster->domains[d].depth;
+    uint32_t req = level_depth(s, spec->required), pref = level_depth(s, spec->preferred);
+    if (spec->required && req == UINT32_MAX)
+        return false; /* no such level here: sched_check said so */
+    if (req == UINT32_MAX || req < here)
+        req = here;
+    if (req > at->level_tried)
+        at->level_tried = req;
+    if (pref != UINT32_MAX && pref > s->cluster->nlevels && req <= s->cluster->nlevels) {
+        if (place_on_node(at, g, d))
+            return true;
+        pref = s->cluster->nlevels;
+    }
+    if (req > s->cluster->nlevels)
+        return place_on_node(at, g, d);
+    for (uint32_t depth = pref == UINT32_MAX ? req : pref; depth > req; depth--)
+        if (place_at_depth(at, g, d, depth))
+            return true;
+    if (req > here)
+        return place_at_depth(at, g, d, req);
+    return try_body(at, g, d);
+}
+
+static bool attempt_run(struct attempt *at)
+{
+    struct scratch *sc = at->s->scratch;
+    memset(at->copy, 0, at->root->nleaves * sizeof at->copy[0]);
+    at->tries = 0;
+    sc->fits.n = 0;
+    vec_clear(&sc->plan);
+    bool ok = place_group(at, at->root->group, 0);
+    if (!ok)
+        trail_undo(at->s, 0);
+    return ok;
+}
+
+/* Give everything back but keep the picks: fold takes them again with the launch. */
+static void attempt_close(struct sched *s)
+{
+    struct scratch *sc = s->scratch;
+    for (uint32_t i = sc->plan.n; i-- > 0;) {
+        const struct pick *p = &sc->plan.at[i];
+        cluster_give(s->cluster, &p->use);
+        if (s->shapes.at[p->shape].tagged)
+            tally_claim(s, p->shape, p->use.node, -1);
+    }
+}
+
+/* Tasks that the leaf's copies have open, and whether the size may shrink. */
+static uint32_t leaf_open(const struct attempt *at, const struct tree_leaf *l)
+{
+    struct sched *s = at->s;
+    if (s->caps & CAP_MAKE && s->gangs.at[at->gang].done == 0)
+        return l->want;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < l->nslots; i++) {
+        const struct slot *sl = gang_slot(s, at->gang, l->slot0 + i);
+        bool there = s->caps & CAP_MAKE ||
+                     (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED));
+        n += there && sl->claim == NONE && !(sl->flags & SLOT_DONE);
+    }
+    n = (n + l->copies - 1) / l->copies;
+    uint32_t most = s->caps & CAP_MAKE ? l->want : l->per_copy;
+    return n < most ? n : most;
+}
+
+/* As large as still fits, leaf by leaf, by binary search between minimum and want. */
+static bool place_elastic(struct attempt *at, const uint32_t *want)
+{
+    bool ok = false;
+    for (uint32_t i = 0; i < at->root->nleaves; i++) {
+        uint32_t min = at->tree->leaves[at->root->leaf0 + i].per_min;
+        at->size[i] = want[i] < min ? want[i] : min;
+    }
+    ok = attempt_run(at);
+    for (uint32_t i = 0; i < at->root->nleaves && ok; i++) {
+        uint32_t step = at->tree->leaves[at->root->leaf0 + i].step;
+        uint32_t lo = 0, hi = (want[i] - at->size[i]) / step, min = at->size[i];
+        while (lo < hi) {
+            uint32_t mid = (lo + hi + 1) / 2;
+            trail_undo(at->s, 0);
+            at->size[i] = min + mid * step;
+            if (attempt_run(at))
+                lo = mid;
+            else
+                hi = mid - 1;
+        }
+        trail_undo(at->s, 0);
+        at->size[i] = min + lo * step;
+        ok = attempt_run(at);
+    }
+    return ok;
+}
+
+static void explain_refusal(struct attempt *at, struct why *why)
+{
+    struct sched *s = at->s;
+    const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0];
+    for (uint32_t i = 1; i < at->root->nleaves; i++) {
+        const struct tree_leaf *o = &at->tree->leaves[at->root->leaf0 + i];
+        if (shape_gpu_milli(&s->shapes.at[o->shape].shape) * o->want * o->copies >
+            shape_gpu_milli(&s->shapes.at[l->shape].shape) * l->want * l->copies)
+            l = o;
+    }
+    struct asker a = asker_of(at, l);
+    const struct shape *sh = a.sh;
+    memset(why, 0, sizeof *why);
+    why->need = at->root->min;
+    if (at->level_tried && at->level_tried <= s->cluster->nlevels)
+        why->level = (uint16_t)s->cluster->levels[at->level_tried - 1];
+    if (sh->gpu_mode == GPU_WHOLE && widest_lane(s, a.types) < sh->gpu_count) {
+        why->code = WHY_TYPE;
+        why->need = sh->gpu_count;
+        why->have = widest_lane(s, a.types);
+        return;
+    }
+    uint64_t best = 0;
+    for (uint32_t d = 0; d < s->cluster->ndomains; d++) {
+        if (s->cluster->domains[d].depth != (at->level_tried <= s->cluster->nlevels ? at->level_tried : 0))
+            continue;
+        uint64_t fit = asker_fit(s, &a, d);
+        best = fit > best ? fit : best;
+        why->other++;
+    }
+    bool counted = sh->gpu_mode == GPU_WHOLE;
+    bool room = counted ? best >= at->root->min : false;
+    why->have = counted && !room ? (uint32_t)best : s->scratch->best_placed;
+    if (why->have >= why->need)
+        why->have = why->need ? why->need - 1 : 0;
+    why->code = !room ? WHY_NEEDS_ROOM : sh->nconstraints ? WHY_CONSTRAINT : WHY_CPU;
+}
+
+bool place_gang(struct sched *s, uint32_t gang, struct why *why)
+{
+    struct scratch *sc = scratch_ready(s);
+    struct attempt at = {.s = s, .gang = gang, .tree = gang_tree(s, &s->gangs.at[gang])};
+    at.root = &at.tree->roots[s->gangs.at[gang].root];
+    uint32_t want[JOB_GROUPS_MAX];
+    bool elastic = false;
+    sc->best_placed = 0;
+    vec_clear(&sc->spread);
+    for (uint32_t i = 0; i < at.root->nleaves; i++) {
+        const struct tree_leaf *l = &at.tree->leaves[at.root->leaf0 + i];
+        at.size[i] = want[i] = leaf_open(&at, l);
+        elastic = elastic || l->per_min < want[i];
+    }
+    bool ok = s->cluster->nranks && attempt_run(&at);
+    if (!ok && elastic && s->cluster->nranks)
+        ok = place_elastic(&at, want);
+    if (ok)
+        attempt_close(s);
+    else
+        explain_refusal(&at, why);
+    return ok;
+}
+
+/* The lowest domain that a missing slot must share with its gang's members. */
+static uint32_t repair_domain(struct sched *s, uint32_t gang, uint32_t slot)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    const struct tree *t = gang_tree(s, g);
+    const struct tree_leaf *l = &t->leaves[slot_leaf(s, gang, slot)];
+    const struct group_spec *leaf = &t->groups[l->group];
+    uint32_t best = 0;
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        uint32_t node = NODE_NONE;
+        uint32_t c = gang_slot(s, gang, i)->claim;
+        if (i != slot && c != NONE)
+            node = s->claims.at[c].use.node;
+        for (uint32_t k = 0; k < s->scratch->plan.n && node == NODE_NONE; k++)
+            if (s->scratch->plan.at[k].slot == i)
+                node = s->scratch->plan.at[k].use.node;
+        if (node == NODE_NONE)
+            continue;
+        const struct tree_leaf *o = &t->leaves[slot_leaf(s, gang, i)];
+        word_t level = WORD_NONE;
+        uint32_t mine = (slot - l->slot0) / l->per_copy, its = (i - o->slot0) / o->per_copy;
+        for (uint16_t up = l->group; up != GROUP_NONE; up = t->groups[up].parent) {
+            bool shared = under(t, o->group, up) &&
+                          (mine == its || up == gang_root(s, g)->group);
+            if (shared && t->groups[up].required &&
+                (!level || level_depth(s, t->groups[up].required) > level_depth(s, level)))
+                level = t->groups[up].required;
+        }
+        if (o == l && leaf->segment_size && mine == its &&
+            (slot - l->slot0) % l->per_copy / leaf->segment_size ==
+                (i - l->slot0) % l->per_copy / leaf->segment_size)
+            level = leaf->segment_level;
+        uint32_t depth = level_depth(s, level);
+        if (level == WORD_NONE || depth == UINT32_MAX)
+            continue;
+        uint32_t d = cluster_domain(s->cluster, depth > s->cluster->nlevels ? s->cluster->nlevels : depth, node);
+        if (s->cluster->domains[d].depth > s->cluster->domains[best].depth)
+            best = d;
+    }
+    return best;
+}
+
+bool place_missing(struct sched *s, uint32_t gang, struct why *why)
+{
+    struct scratch *sc = scratch_ready(s);
+    const struct gang *g = &s->gangs.at[gang];
+    struct attempt at = {.s = s, .gang = gang, .tree = gang_tree(s, g)};
+    at.root = &at.tree->roots[g->root];
+    vec_clear(&sc->plan);
+    vec_clear(&sc->spread);
+    sc->fits.n = 0;
+    sc->best_placed = 0;
+    uint32_t left = gang_missing(g), need = left;
+    bool ok = true, makes = s->caps & CAP_MAKE;
+    for (uint32_t i = 0; i < g->nslots && left && ok; i++) {
+        const struct slot *sl = gang_slot(s, gang, i);
+        if (sl->claim != NONE || sl->flags & SLOT_DONE ||
+            (!makes && (!(sl->flags & SLOT_OFFERED) || sl->flags & SLOT_GATED)))
+            continue;
+        struct asker a = asker_of(&at, &at.tree->leaves[slot_leaf(s, gang, i)]);
+        ok = fill_one(s, &a, search_domain(s, a.sh, repair_domain(s, gang, i)), s->seq);
+        if (ok) {
+            sc->plan.at[sc->plan.n - 1].slot = i;
+            left--;
+        }
+    }
+    memset(why, 0, sizeof *why);
+    why->code = left && ok ? WHY_INCOMPLETE : WHY_NEEDS_ROOM;
+    why->need = need;
+    why->have = need - left;
+    ok = ok && sc->plan.n > 0;
+    if (ok)
+        attempt_close(s);
+    else
+        trail_undo(s, 0);
+    return ok;
+}

@@ -1,0 +1,57 @@
+/* place.h - finds room for a gang, as one transaction (private to sched)
+ * Nothing is changed when a call returns: what an attempt takes goes on the trail and is
+ * given back. SPDX-License-Identifier: Apache-2.0 */
+#ifndef MUSTER_PLACE_H
+#define MUSTER_PLACE_H
+
+#include "sched/board.h"
+#include "sched/state.h"
+
+struct pick {
+    uint32_t slot;  /* of the gang */
+    uint32_t shape;
+    struct use use; /* with its node */
+};
+
+struct scratch { /* may be thrown away at any record */
+    struct scoring scoring;
+    struct board *board;
+    bool ready;
+    VEC(struct pick) plan;   /* what the last attempt found, in slot order of each leaf */
+    uint32_t trail;          /* how many of the plan's first picks are taken */
+    VEC(uint64_t) fits;      /* capacities of candidate domains */
+    VEC(uint32_t) open;      /* slots to be filled */
+    VEC(uint64_t) spread;    /* fault domain value << 32 | slots in it */
+    uint32_t best_placed;    /* most tasks that an attempt placed, for the reason */
+};
+
+/* The scorer and its memo, made ready for the policy and the tree as they are. */
+struct scratch *scratch_ready(struct sched *s);
+
+/* Room for the whole gang (every open slot, at its wanted size, or the largest size that
+ * fits, not below its minimum): true, and the plan in scratch. Else why says what lacks. */
+bool place_gang(struct sched *s, uint32_t gang, struct why *why);
+/* Room for the slots of a started gang that lack a claim, near the others. */
+bool place_missing(struct sched *s, uint32_t gang, struct why *why);
+
+/* fill.c: up to n tasks of one leaf's shape under a domain; each goes on the trail. */
+struct asker { /* what a leaf asks of each of its tasks */
+    uint32_t shape;
+    const struct shape *sh;
+    uint64_t types;      /* dense types that will do */
+    bool widest;         /* the emptiest node rather than the tightest */
+    word_t spread_kind;  /* fault kind with a cap; 0: none */
+    uint32_t spread_most;
+};
+uint64_t asker_fit(const struct sched *s, const struct asker *a, uint32_t domain);
+uint32_t fill_domain(struct sched *s, const struct asker *a, uint32_t domain, uint32_t n);
+uint32_t fill_node(struct sched *s, const struct asker *a, uint32_t node, uint32_t n);
+/* The best node for one task under the domain; takes it. */
+bool fill_one(struct sched *s, const struct asker *a, uint32_t domain, uint64_t serial);
+/* The tightest of n capacities that holds `rest`, else the roomiest; UINT32_MAX: none. */
+uint32_t choose_child(const uint64_t *fits, uint32_t n, uint64_t rest);
+/* Most GPUs of acceptable types on one node, free or not. */
+uint32_t widest_lane(const struct sched *s, uint64_t types);
+void trail_undo(struct sched *s, uint32_t to);
+
+#endif

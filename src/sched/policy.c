@@ -1,0 +1,184 @@
+/* policy.c - reads the policy file
+ * Keys are one table: name, kind, bounds, default, help; docs/policy-format.md lists them.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "sched/policy.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/units.h"
+#include "base/yaml.h"
+
+enum key_kind { KEY_WORD, KEY_TEXT, KEY_BOOL, KEY_TIME, KEY_COUNT, KEY_MIX };
+
+struct choice {
+    const char *word;
+    uint8_t value;
+};
+
+static const struct choice orders[] = {
+    {"fifo", ORDER_FIFO}, {"shortest", ORDER_SHORTEST}, {NULL, 0}};
+static const struct choice blocks[] = {
+    {"none", BLOCK_NONE}, {"queue", BLOCK_QUEUE}, {"all", BLOCK_ALL}, {NULL, 0}};
+static const struct choice borders[] = {{"batch", 0}, {"each", 1}, {NULL, 0}};
+static const struct choice remainders[] = {{"tightest", 0}, {"widest", 1}, {NULL, 0}};
+
+static const struct key {
+    const char *name;
+    enum key_kind kind;
+    size_t offset;
+    const struct choice *choices;
+    int64_t lo, hi; /* text: hi is the room; counts and times: bounds */
+} keys[] = {
+    {"name", KEY_TEXT, offsetof(struct policy, name), NULL, 1, POLICY_NAME_MAX},
+    {"order", KEY_WORD, offsetof(struct policy, order), orders, 0, 0},
+    {"block", KEY_WORD, offsetof(struct policy, block), blocks, 0, 0},
+    {"border", KEY_WORD, offsetof(struct policy, each), borders, 0, 0},
+    {"oracle", KEY_BOOL, offsetof(struct policy, oracle), NULL, 0, 0},
+    {"node", KEY_TEXT, offsetof(struct policy, scorer), NULL, 1, 31},
+    {"remainder", KEY_WORD, offsetof(struct policy, remainder_widest), remainders, 0, 0},
+    {"mix", KEY_MIX, offsetof(struct policy, mix), NULL, 0, 0},
+    {"seed", KEY_COUNT, offsetof(struct policy, seed), NULL, 0, INT64_MAX},
+    {"launch_timeout", KEY_TIME, offsetof(struct policy, launch_timeout_us), NULL, US_PER_S,
+     US_PER_DAY},
+    {"repair_grace", KEY_TIME, offsetof(struct policy, repair_grace_us), NULL, 0,
+     US_PER_DAY},
+    {"most_questions", KEY_COUNT, offsetof(struct policy, most_questions), NULL, 1, 1000000},
+};
+enum { NKEYS = sizeof keys / sizeof *keys };
+
+void policy_init(struct policy *p)
+{
+    memset(p, 0, sizeof *p);
+    memcpy(p->name, "default", 8);
+    memcpy(p->scorer, "fewest-free", 12);
+    p->launch_timeout_us = 10 * US_PER_MIN;
+    p->repair_grace_us = 5 * US_PER_MIN;
+    p->most_questions = 4096;
+}
+
+static int read_choice(const struct ynode *n, const struct key *k, uint8_t *ret,
+                       struct err *err)
+{
+    struct str s;
+    int rc = ynode_str(n, &s, err);
+    if (rc < 0)
+        return rc;
+    for (const struct choice *c = k->choices; c->word; c++) {
+        if (str_is(s, c->word)) {
+            *ret = c->value;
+            return 0;
+        }
+    }
+    char known[128] = "";
+    for (const struct choice *c = k->choices; c->word; c++) {
+        size_t at = strlen(known);
+        snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "", c->word);
+    }
+    return ynode_err(n, EINVAL, err, "%s: '" STR_FMT "' is none of: %s", k->name,
+                     STR_ARG(s), known);
+}
+
+static int read_text(const struct ynode *n, const struct key *k, char *out, struct err *err)
+{
+    struct str s;
+    int rc = ynode_str(n, &s, err);
+    if (rc < 0)
+        return rc;
+    if (s.len < (size_t)k->lo || s.len > (size_t)k->hi)
+        return ynode_err(n, ERANGE, err, "%s: %zu characters, %d to %d are allowed", k->name,
+                         s.len, (int)k->lo, (int)k->hi);
+    memset(out, 0, (size_t)k->hi + 1);
+    memcpy(out, s.ptr, s.len);
+    return 0;
+}
+
+static int read_mix(const struct ynode *n, struct policy *p, struct err *err)
+{
+    struct str s;
+    int rc = ynode_str(n, &s, err);
+    if (rc < 0)
+        return rc;
+    if (str_is(s, "none")) {
+        p->mix = MIX_NONE;
+    } else if (str_is(s, "trace")) {
+        p->mix = MIX_TRACE;
+    } else if (str_is(s, "learn")) {
+        p->mix = MIX_LEARN;
+    } else {
+        p->mix = MIX_GIVEN;
+        p->mix_text = s;
+    }
+    return 0;
+}
+
+static int read_key(const struct ynode *n, const struct key *k, struct policy *p,
+                    struct err *err)
+{
+    char *field = (char *)p + k->offset;
+    int64_t number = 0;
+    int rc = 0;
+    switch (k->kind) {
+    case KEY_WORD:
+        return read_choice(n, k, (uint8_t *)field, err);
+    case KEY_TEXT:
+        return read_text(n, k, field, err);
+    case KEY_MIX:
+        return read_mix(n, p, err);
+    case KEY_BOOL:
+        return ynode_bool(n, (bool *)field, err);
+    case KEY_TIME:
+        rc = ynode_duration(n, &number, err);
+        if (rc == 0 && (number < k->lo || number > k->hi))
+            return ynode_err(n, ERANGE, err, "%s must lie between %lld and %lld seconds",
+                             k->name, (long long)(k->lo / US_PER_S),
+                             (long long)(k->hi / US_PER_S));
+        if (rc == 0)
+            memcpy(field, &number, sizeof number);
+        return rc;
+    case KEY_COUNT:
+        rc = ynode_i64(n, k->lo, k->hi, &number, err);
+        if (rc < 0)
+            return rc;
+        if (k->offset == offsetof(struct policy, seed))
+            p->seed = (uint64_t)number;
+        else
+            p->most_questions = (uint32_t)number;
+        return 0;
+    }
+    return 0;
+}
+
+int policy_parse(const char *name, struct str text, struct arena *a, struct policy *ret,
+                 struct err *err)
+{
+    if (text.len > POLICY_TEXT_MAX)
+        return err_set(err, EFBIG, "%s: a policy has at most %d bytes, this has %zu", name,
+                       POLICY_TEXT_MAX, text.len);
+    struct ynode *root = NULL;
+    int rc = yaml_parse(name, text, a, &root, err);
+    if (rc < 0)
+        return rc;
+    if (root->kind != YNODE_MAP)
+        return ynode_err(root, EINVAL, err, "a policy is a map of keys, such as `order: fifo`");
+    const char *known[NKEYS + 2];
+    for (int i = 0; i < NKEYS; i++)
+        known[i] = keys[i].name;
+    known[NKEYS] = "about"; /* free text for people */
+    known[NKEYS + 1] = NULL;
+    rc = ynode_only(root, known, err);
+    if (rc < 0)
+        return rc;
+    struct policy p;
+    policy_init(&p);
+    for (int i = 0; i < NKEYS; i++) {
+        const struct ynode *n = ynode_get(root, keys[i].name);
+        if (n)
+            rc = read_key(n, &keys[i], &p, err);
+        if (rc < 0)
+            return rc;
+    }
+    *ret = p;
+    return 0;
+}
