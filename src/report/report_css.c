@@ -125,6 +125,7 @@ const char report_css[] =
     "16px;margin:8px 0}\n"
     "footer dt{font-weight:600}\n"
     "footer dd{margin:0}\n"
+    "@media(max-width:1100px){.pair .minor{display:none}}\n"
     "@media(max-width:760px){main{padding:18px 14px "
     "36px}.pair{grid-template-columns:1fr;"
     "gap:0}.minor{display:none}.frame{height:210px;margin-left:42px}h1{font-size:22px}"

@@ -2,10 +2,10 @@
  *
  *     report-sample text|colour|json|html [policies] [seed] [fgd]
  *
- * Nothing here was measured. Arrivals, sizes and run times are random; a policy is a factor
- * on waits. The names are as awkward as a site can make them. With `fgd` jobs only arrive,
- * as in the FGD experiment. The unit test checks figures; this is for eyes alone.
- * SPDX-License-Identifier: Apache-2.0 */
+ * Nothing here was measured. Arrivals, sizes and run times are random; a policy is a
+ * factor on waits. The names are as awkward as a site can make them. With `fgd` jobs
+ * only arrive, as in the FGD experiment. The unit test checks figures; this is for eyes
+ * alone. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
 
@@ -14,8 +14,18 @@
 #include "report/report.h"
 
 static const char *const names[] = {
-    "recorded",    "fifo",       "sjf",            "kube-default", "kube-binpack", "random",
-    "dotprod",     "gpu-packing", "gpu-clustering", "bestfit",      "fgd",          "muster",
+    "recorded",
+    "fifo",
+    "sjf",
+    "kube-default",
+    "kube-binpack",
+    "random",
+    "dotprod",
+    "gpu-packing",
+    "gpu-clustering",
+    "bestfit",
+    "fgd",
+    "muster",
     "a<b>&\"c\" with a very long name",
 };
 enum { NAMES = sizeof names / sizeof *names, JOBS = 20000, DAYS = 21 };
@@ -23,8 +33,8 @@ static const uint64_t capacity = 2048 * 1000;
 
 static void sample_jobs(struct report *r, struct rng *rng, double factor)
 {
-    static const uint64_t sizes[] = {0, 250, 500, 1000, 1000, 1000, 2000, 4000, 8000, 8000,
-                                     16000, 64000, 128000, 1024000};
+    static const uint64_t sizes[] = {0,    250,  500,  1000,  1000,  1000,   2000,
+                                     4000, 8000, 8000, 16000, 64000, 128000, 1024000};
     char queue[32];
     uint32_t i;
 
@@ -32,7 +42,8 @@ static void sample_jobs(struct report *r, struct rng *rng, double factor)
         uint64_t milli = sizes[rng_below(rng, sizeof sizes / sizeof *sizes)];
         int64_t submit = rng_between(rng, 0, DAYS * US_PER_DAY);
         double weight = 1 + log2(1 + (double)milli / 1000);
-        int64_t wait = rng_below(rng, 3) ? (int64_t)(rng_exp(rng, 9e8 * factor) * weight) : 0;
+        int64_t wait =
+            rng_below(rng, 3) ? (int64_t)(rng_exp(rng, 9e8 * factor) * weight) : 0;
         int64_t run = (int64_t)rng_exp(rng, 7.2e9);
         bool never = rng_below(rng, 400) == 0, lost = rng_below(rng, 60) == 0;
         struct report_job j = {
@@ -49,8 +60,8 @@ static void sample_jobs(struct report *r, struct rng *rng, double factor)
             .recorded_start_us = submit + wait + 30 * US_PER_S,
         };
 
-        snprintf(queue, sizeof queue, "team-%c%s", (char)('a' + (int)rng_below(rng, 16)),
-                 i % 50 == 0 ? "<i>&x" : "");
+        snprintf(queue, sizeof queue, "team-%c%s",
+                 (char)('a' + (int)rng_below(rng, 16)), i % 50 == 0 ? "<i>&x" : "");
         j.queue = str_of(queue);
         report_job(r, &j);
     }
@@ -109,7 +120,8 @@ static void sample_arrivals(struct report *r, struct rng *rng, double factor)
     uint64_t arrived = 0, used = 0;
     struct rng luck;
 
-    rng_init(&luck, (uint64_t)(factor * 1000), 2); /* so that all see the same arrivals */
+    rng_init(&luck, (uint64_t)(factor * 1000),
+             2); /* so that all see the same arrivals */
     while (arrived < capacity * 13 / 10) {
         uint64_t milli = rng_below(rng, 3) ? 1000 : 8000;
         double full;
@@ -143,25 +155,42 @@ int main(int argc, char **argv)
         struct rng rng;
 
         rng_init(&rng, seed, 1); /* the same jobs for all */
-        rs[i] = report_create(&(struct report_about){
-            .policy = str_of(names[i]), .cluster = STR("sample <invented>"),
-            .trace = STR("random & invented"), .seed = seed, .capacity_milli = capacity,
-            .nodes = 256, .note = i == 2 ? STR("run times are the oracle's") : STR("")});
+        rs[i] = report_create(
+            &(struct report_about){.policy = str_of(names[i]),
+                                   .cluster = STR("sample <invented>"),
+                                   .trace = STR("random & invented"),
+                                   .seed = seed,
+                                   .capacity_milli = capacity,
+                                   .nodes = 256,
+                                   .note = i == 2 ? STR("run times are the oracle's")
+                                                  : STR("")});
         if (fgd) {
             sample_arrivals(rs[i], &rng, factor);
         } else {
             sample_jobs(rs[i], &rng, factor);
             sample_levels(rs[i], &rng, factor);
-            report_totals(rs[i], &(struct report_totals){
-                .records = 1234567, .decisions = 345678, .launches = 20480, .stops = 345,
-                .faults = 12, .journal_bytes = 141557760, .cpu_s = 3.21 * factor,
-                .sim_us = DAYS * US_PER_DAY, .unplaced_jobs = 50, .unplaced_gpu_milli = 400000});
+            report_totals(rs[i], &(struct report_totals){.records = 1234567,
+                                                         .decisions = 345678,
+                                                         .launches = 20480,
+                                                         .stops = 345,
+                                                         .faults = 12,
+                                                         .journal_bytes = 141557760,
+                                                         .cpu_s = 3.21 * factor,
+                                                         .sim_us = DAYS * US_PER_DAY,
+                                                         .unplaced_jobs = 50,
+                                                         .unplaced_gpu_milli = 400000});
         }
         if (i == 0 && !fgd && n > 4)
-            report_error(rs[i], &(struct report_error){
-                .jobs = JOBS, .wait_mean_recorded_s = 1234, .wait_mean_twin_s = 1250.5,
-                .wait_p95_abs_err_s = 48, .util_recorded = 0.712, .util_twin = 0.7093,
-                .remark = STR("12 jobs of the record overlap on one GPU <sic>")});
+            report_error(rs[i],
+                         &(struct report_error){
+                             .jobs = JOBS,
+                             .wait_mean_recorded_s = 1234,
+                             .wait_mean_twin_s = 1250.5,
+                             .wait_p95_abs_err_s = 48,
+                             .util_recorded = 0.712,
+                             .util_twin = 0.7093,
+                             .remark = STR(
+                                 "12 jobs of the record overlap on one GPU <sic>")});
     }
     if (form[0] == 'j')
         report_json(rs, n, &out);

@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <time.h>
 
+#include "base/infile.h"
 #include "base/rng.h"
 #include "base/units.h"
 #include "report/figures.h"
@@ -340,6 +341,49 @@ static void test_five_jobs(void)
     is_near(number(b, "completion", "mean_s"), 30, 1e-9, "and completion");
     ok(json_is_null(json_object_get(run, "ledger")), "no ledger is null, not zeros");
     json_decref(doc);
+    report_destroy(r);
+}
+
+static void names_documented(const json_t *j, const char *doc, uint32_t *ret_n)
+{
+    const char *key;
+    json_t *v;
+    size_t i;
+    char quoted[80];
+
+    json_object_foreach((json_t *)j, key, v)
+    {
+        snprintf(quoted, sizeof quoted, "`%s`", key);
+        if (!strstr(doc, quoted))
+            fail("%s is not in docs/report-format.md", key);
+        ++*ret_n;
+        names_documented(v, doc, ret_n);
+    }
+    json_array_foreach(j, i, v) names_documented(v, doc, ret_n);
+}
+
+static void test_documented(void)
+{
+    const char *src = getenv("MUSTER_SRC");
+    struct report *r = five_jobs();
+    struct ledger l = {0};
+    struct buf doc = {0};
+    struct err err;
+    char path[4096];
+    uint32_t n = 0;
+    json_t *j;
+
+    report_ledger(r, &l);
+    report_totals(r, &(struct report_totals){.unplaced_jobs = 1});
+    report_error(r, &(struct report_error){.jobs = 1});
+    snprintf(path, sizeof path, "%s/docs/report-format.md", src && *src ? src : ".");
+    if (infile_slurp(path, 1 << 20, &doc, &err) < 0)
+        bail("%s", err.text);
+    j = json_of(&r, 1);
+    names_documented(j, doc.data, &n);
+    cmp_ok(n, >, 100, "every name in the JSON is documented (%u uses)", n);
+    json_decref(j);
+    buf_done(&doc);
     report_destroy(r);
 }
 
@@ -695,6 +739,7 @@ int main(void)
     for (seed = 1; seed <= 4; seed++)
         test_series_merging(seed);
     test_five_jobs();
+    test_documented();
     test_ledger();
     test_exact_sum();
     test_escaping();
