@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/plot.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -116,6 +117,7 @@ void plot_open(struct plot *p, struct str label)
 {
     uint32_t i;
 
+    assert(p->x.hi > p->x.lo && p->y.hi > p->y.lo);
     buf_z(p->out, "<div class=\"frame\" role=\"img\" aria-label=\"");
     buf_html(p->out, label);
     buf_z(p->out, "\"><svg viewBox=\"0 0 1000 1000\" preserveAspectRatio=\"none\" "

@@ -7,6 +7,8 @@
  * as in one. SPDX-License-Identifier: Apache-2.0 */
 #include "report/quantile.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
 
 uint64_t quantile_rank(uint64_t n, int which)
@@ -59,8 +61,10 @@ void quantile_groups(const int64_t *values, const uint32_t *order, uint32_t n,
     int q;
 
     memset(stats, 0, ngroups * sizeof *stats);
-    for (i = 0; i < n; i++)
+    for (i = 0; i < n; i++) {
+        assert(!group || group[i] < ngroups);
         stats[group ? group[i] : 0].n++;
+    }
     for (i = 0; i < n; i++) {
         uint32_t k = order[i], g = group ? group[k] : 0;
         struct group_stat *s = &stats[g];

@@ -109,6 +109,7 @@ int64_t series_merge(const struct series *s, uint32_t most, struct series_sum *r
 {
     uint32_t each, i;
 
+    assert(most > 0);
     *ret_n = 0;
     if (s->n == 0)
         return 0;
