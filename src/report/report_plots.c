@@ -111,32 +111,33 @@ static void time_plot(const struct html *h, const struct time_line *lines, doubl
     buf_z(h->out, "</figure>\n");
 }
 
+static const struct time_view view_used = {
+    "GPUs in use",
+    "share of capacity, averaged over each step of the picture",
+    "Line plot: share of GPUs in use over time, one line a policy",
+    "%",
+    100,
+    used_share,
+    1};
+static const struct time_view view_waiting = {
+    "Demand that waits",
+    "GPUs asked for by waiting jobs, as a share of capacity",
+    "Line plot: GPUs asked for by waiting jobs over time, one line a policy",
+    "%",
+    100,
+    waiting_share,
+    0};
+static const struct time_view view_frag = {
+    "Fragmented GPUs",
+    "free, but of no use to the typical job; share of capacity",
+    "Line plot: share of fragmented GPUs over time, one line a policy",
+    "%",
+    100,
+    frag_share,
+    0};
+
 static void html_over_time(const struct html *h)
 {
-    static const struct time_view used = {
-        "GPUs in use",
-        "share of capacity, averaged over each step of the picture",
-        "Line plot: share of GPUs in use over time, one line a policy",
-        "%",
-        100,
-        used_share,
-        1};
-    static const struct time_view waiting = {
-        "Demand that waits",
-        "GPUs asked for by waiting jobs, as a share of capacity",
-        "Line plot: GPUs asked for by waiting jobs over time, one line a policy",
-        "%",
-        100,
-        waiting_share,
-        0};
-    static const struct time_view frag = {
-        "Fragmented GPUs",
-        "free, but of no use to the typical job; share of capacity",
-        "Line plot: share of fragmented GPUs over time, one line a policy",
-        "%",
-        100,
-        frag_share,
-        0};
     struct time_line *lines = mem_zero(((size_t)h->n + 1) * sizeof *lines);
     bool has_frag = false, has_pending = false;
     double end_s = 0;
@@ -155,14 +156,14 @@ static void html_over_time(const struct html *h)
     }
     if (end_s > 0) {
         buf_z(h->out, "<h2>Over time</h2>\n");
-        time_plot(h, lines, end_s, &used);
+        time_plot(h, lines, end_s, &view_used);
         if (has_pending || has_frag)
             buf_fmt(h->out, "<div class=\"%s\">",
                     has_pending && has_frag ? "pair" : "");
         if (has_pending)
-            time_plot(h, lines, end_s, &waiting);
+            time_plot(h, lines, end_s, &view_waiting);
         if (has_frag)
-            time_plot(h, lines, end_s, &frag);
+            time_plot(h, lines, end_s, &view_frag);
         if (has_pending || has_frag)
             buf_z(h->out, "</div>\n");
     }
