@@ -97,6 +97,8 @@ struct trace_list {
     uint32_t n;
     uint32_t gpus_per_node;
     uint64_t skipped;  /* rows that filters dropped */
+    char *pages;       /* what jobs lies in */
+    size_t pages_bytes;
     char format[32];   /* the mapping's or built-in format's name */
     struct str remark; /* as trace_remark */
 };
