@@ -1,0 +1,170 @@
+/* test-sched.c - the core on small hand-made cases
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include "play.h"
+#include "tap.h"
+
+static uint64_t launch_of(const struct play *p, uint32_t i)
+{
+    const struct record *r = play_find(p, DE_LAUNCH, i);
+    return r ? r->launch.launch : 0;
+}
+
+/* CORE.md "One job's records", lines 1 to 4 and 12. */
+static void test_contract_example(void)
+{
+    struct play p;
+    play_init(&p);
+    play_node(&p, "n1", 2, NULL, NULL, NODE_UP);
+    play_node(&p, "n2", 1, NULL, NULL, NODE_UP);
+    play_node(&p, "n3", 1, NULL, NULL, NODE_UP);
+    play_synced(&p);
+    struct shape one = play_shape(1);
+    play_job(&p, "other", 1, 1, &one, NULL);
+    play_border(&p);
+    is_int(p.out.list.n, 1, "a lone task starts");
+    uint64_t other = launch_of(&p, 0);
+    play_run(&p);
+    play_border(&p);
+    p.at += 1000000;
+    play_job(&p, "train", 4, 4, &one, NULL);
+    play_border(&p);
+    const struct record *say = play_find(&p, DE_SAY, 0);
+    ok(say && say->why.code == WHY_NEEDS_ROOM && say->why.need == 4 && say->why.have == 3,
+       "needs 4, has 3");
+    p.at += 1000000;
+    play_end(&p, "other", other, 0, ENDED_DONE);
+    play_border(&p);
+    const struct record *l = play_find(&p, DE_LAUNCH, 0);
+    ok(l && l->launch.nseats == 4, "four seats");
+    ok(l && str_is(l->launch.seats[0].node, "n1") && str_is(l->launch.seats[1].node, "n1") &&
+           str_is(l->launch.seats[2].node, "n2") && str_is(l->launch.seats[3].node, "n3"),
+       "n1:0 n1:1 n2:0 n3:0");
+    uint64_t launch = launch_of(&p, 0);
+    play_run(&p);
+    play_border(&p);
+    p.at += 5000000;
+    for (uint32_t i = 0; i < 4; i++)
+        play_end(&p, "train", launch, i, ENDED_DONE);
+    play_border(&p);
+    struct sched_counts c;
+    sched_counts(p.s, &c);
+    is_int(c.jobs, 0, "both jobs are over");
+    struct ledger lg;
+    sched_ledger(p.s, &lg);
+    /* 4 GPUs: other 1 GPU x 2 s useful, then train 4 x 5 s; 3 idle for 1 s without demand,
+     * 3 for 1 s while train waited */
+    is_int((int64_t)(lg.sum[LEDGER_USEFUL] / 1000000), 22000, "useful GPU-milli-seconds");
+    is_int((int64_t)(lg.sum[LEDGER_NO_DEMAND] / 1000000), 3000, "no demand");
+    is_int((int64_t)(lg.sum[LEDGER_FRAGMENTED] / 1000000), 3000, "fragmented");
+    play_done(&p);
+}
+
+static void test_required_rack(void)
+{
+    struct play p;
+    play_init(&p);
+    play_node(&p, "a1", 8, "block=b0 rack=r0", NULL, NODE_UP);
+    play_node(&p, "a2", 8, "block=b0 rack=r0", NULL, NODE_UP);
+    play_node(&p, "b1", 8, "block=b0 rack=r1", NULL, NODE_UP);
+    play_node(&p, "b2", 8, "block=b0 rack=r1", NULL, NODE_UP);
+    play_node(&p, "b3", 8, "block=b0 rack=r1", NULL, NODE_UP);
+    play_synced(&p);
+    struct shape eight = play_shape(8);
+    play_job(&p, "two", 2, 2, &eight, "rack");
+    play_border(&p);
+    const struct record *l = play_find(&p, DE_LAUNCH, 0);
+    ok(l && str_is(l->launch.seats[0].node, "a1") && str_is(l->launch.seats[1].node, "a2"),
+       "the tightest rack that holds it");
+    play_run(&p);
+    play_job(&p, "four", 4, 4, &eight, "rack");
+    play_border(&p);
+    const struct record *say = play_find(&p, DE_SAY, 0);
+    ok(say && say->why.code == WHY_NEEDS_ROOM && say->why.need == 4 && say->why.have == 3,
+       "four whole nodes in one rack: the best has three");
+    play_job(&p, "elastic", 4, 2, &eight, "rack");
+    play_border(&p);
+    l = play_find(&p, DE_LAUNCH, 0);
+    ok(l && l->launch.nseats == 3, "elastic takes the three that are there");
+    play_done(&p);
+}
+
+static void test_loss_and_requeue(void)
+{
+    struct play p;
+    play_init(&p);
+    play_node(&p, "n1", 8, NULL, NULL, NODE_UP);
+    play_node(&p, "n2", 8, NULL, NULL, NODE_UP);
+    play_node(&p, "n3", 8, NULL, NULL, NODE_UP);
+    play_synced(&p);
+    struct shape eight = play_shape(8);
+    play_job(&p, "train", 2, 2, &eight, NULL);
+    play_border(&p);
+    uint64_t launch = launch_of(&p, 0);
+    play_run(&p);
+    play_border(&p);
+    p.at += 10000000;
+    play_node(&p, "n2", 8, NULL, NULL, NODE_DOWN);
+    play_end(&p, "train", launch, 1, ENDED_LOST);
+    play_border(&p);
+    const struct record *stop = play_find(&p, DE_STOP, 0);
+    ok(stop && stop->stop.ntasks == 1 && stop->why.code == WHY_LOST, "the rest is stopped");
+    play_end(&p, "train", launch, 0, ENDED_KILLED);
+    play_border(&p);
+    const struct record *l = play_find(&p, DE_LAUNCH, 0);
+    ok(l && l->launch.nseats == 2 && str_is(l->launch.seats[0].node, "n1") &&
+           str_is(l->launch.seats[1].node, "n3"), "and starts anew on whole nodes");
+    struct ledger lg;
+    sched_ledger(p.s, &lg);
+    is_int((int64_t)(lg.sum[LEDGER_RECOMPUTED] / 1000000), 160000,
+           "16 GPUs x 10 s are to be done again");
+    play_done(&p);
+}
+
+static void test_save_load(void)
+{
+    struct play p;
+    play_init(&p);
+    play_node(&p, "n1", 8, "rack=r0", "gold", NODE_UP);
+    play_node(&p, "n2", 8, "rack=r1", NULL, NODE_UP);
+    play_synced(&p);
+    struct shape four = play_shape(4);
+    for (int i = 0; i < 6; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "j%d", i);
+        play_job(&p, name, 1, 1, &four, NULL);
+    }
+    play_border(&p);
+    play_run(&p);
+    struct buf b = {0};
+    sched_save(p.s, &b);
+    struct sched *copy = NULL;
+    struct err err = {0};
+    ok(sched_load(&copy, buf_as_str(&b), &err) == 0, "loads: %s", err.text);
+    ok(copy && sched_digest(copy, DIGEST_ALL) == sched_digest(p.s, DIGEST_ALL),
+       "the same digest");
+    if (copy) {
+        sched_invariants(copy);
+        sched_destroy(p.s);
+        p.s = copy;
+        uint64_t launch = UINT64_C(1) << 40 | 1;
+        play_end(&p, "j0", launch, 0, ENDED_DONE);
+        play_border(&p);
+        const struct record *l = play_find(&p, DE_LAUNCH, 0);
+        ok(l && str_is(l->launch.gang.job, "j4"), "and goes on where it was");
+    }
+    b.data[b.len / 2] ^= 1;
+    ok(sched_load(&copy, buf_as_str(&b), &err) == -EBADMSG, "damage is refused: %s", err.text);
+    buf_done(&b);
+    play_done(&p);
+}
+
+int main(void)
+{
+    test_contract_example();
+    test_required_rack();
+    test_loss_and_requeue();
+    test_save_load();
+    return done_testing();
+}
