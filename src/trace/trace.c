@@ -39,7 +39,20 @@ static int source_open(const struct source *src, struct infile **ret, struct err
                      : infile_open(ret, src->name, err);
 }
 
-/* Bytes before the first line end. */
+/* The first line that is no '#' remark, without its end; all within the first bytes. */
+static struct str first_line(struct str text)
+{
+    struct str line;
+    if (str_starts(text, STR("\xef\xbb\xbf")))
+        text = (struct str){text.ptr + 3, text.len - 3};
+    do
+        line = str_cut(&text, '\n');
+    while (line.len && line.ptr[0] == '#' && text.ptr);
+    while (line.len && line.ptr[line.len - 1] == '\r')
+        line.len--;
+    return line;
+}
+
 static int source_first_line(const struct source *src, char room[PEEK_MAX], struct str *ret,
                              struct err *err)
 {
@@ -48,7 +61,7 @@ static int source_first_line(const struct source *src, char room[PEEK_MAX], stru
     int rc = source_open(src, &in, err);
     if (rc < 0)
         return rc;
-    while (n < PEEK_MAX && !memchr(room, '\n', n)) {
+    while (n < PEEK_MAX) {
         long got = infile_read(in, room + n, PEEK_MAX - n, err);
         if (got < 0)
             rc = (int)got;
@@ -57,12 +70,7 @@ static int source_first_line(const struct source *src, char room[PEEK_MAX], stru
         n += (size_t)got;
     }
     infile_close(in);
-    const char *end = n ? memchr(room, '\n', n) : NULL;
-    *ret = (struct str){room, end ? (size_t)(end - room) : n};
-    if (str_starts(*ret, STR("\xef\xbb\xbf")))
-        *ret = (struct str){ret->ptr + 3, ret->len - 3};
-    while (ret->len && ret->ptr[ret->len - 1] == '\r')
-        ret->len--;
+    *ret = first_line((struct str){room, n});
     return rc;
 }
 
@@ -230,6 +238,14 @@ struct str trace_intern(struct trace *t, struct str s)
     return t->texts.at[id];
 }
 
+static bool list_has(const struct str *items, uint32_t n, struct str item)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (str_eq(items[i], item))
+            return true;
+    return false;
+}
+
 struct trace_types trace_intern_list(struct trace *t, struct str s, char sep)
 {
     static const struct str none;
@@ -247,7 +263,7 @@ struct trace_types trace_intern_list(struct trace *t, struct str s, char sep)
         else
             rest.ptr = NULL;
         item = str_trim(item);
-        if (!item.len)
+        if (!item.len || list_has(items, n, item))
             continue;
         if (n == TRACE_TYPES_MAX)
             return (struct trace_types){NULL, 0};
