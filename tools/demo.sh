@@ -24,7 +24,6 @@ else
     set -- --cluster "$1/demo/cluster.yaml" --trace "$1/demo/trace.jsonl" \
         --policy fifo,sjf,kube-default,kube-binpack,fgd,muster
 fi
-echo "+ $muster sim $*"
-"$muster" sim "$@"
-"$muster" sim "$@" -o html --out report.html
+echo "+ $muster sim $* --html report.html"
+"$muster" sim "$@" --html report.html
 echo "The same as a page with plots: $(pwd)/report.html"
