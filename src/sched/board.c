@@ -13,6 +13,7 @@
 #include <assert.h>
 
 #include "base/bitset.h"
+#include "sched/score_rules.h"
 
 #define NO_ROW UINT32_MAX
 
@@ -185,7 +186,7 @@ static void row_fill(struct board *b, struct row *r)
     for (uint32_t rank = 0; rank < cells; rank++) {
         int32_t score = SCORE_NONE;
         if (rank < b->nranks)
-            score = score_node(b->sc, c->order[rank], &r->shape, r->types, 0, NULL);
+            score = score_quick(b->sc, c->order[rank], &r->shape, r->types);
         r->scores[rank] = score;
         if (score > r->bounds[rank / BOARD_BLOCK])
             r->bounds[rank / BOARD_BLOCK] = score;
@@ -203,7 +204,7 @@ static void row_update(struct board *b, struct row *r)
     for (uint32_t i = c->changed_head; i != NODE_NONE; i = nodes[i].changed_next) {
         if (nodes[i].changed_at <= r->stamp)
             break;
-        int32_t score = score_node(b->sc, i, &r->shape, r->types, 0, NULL);
+        int32_t score = score_quick(b->sc, i, &r->shape, r->types);
         uint32_t rank = nodes[i].rank, block = rank / BOARD_BLOCK;
         int32_t old = r->scores[rank];
         r->scores[rank] = score;
@@ -262,16 +263,38 @@ static inline void look_at(const struct board *b, struct looking *q, uint32_t ra
     q->rank = rank;
 }
 
+/* Whole blocks, nobody refuses: the maxima suffice, and one look for the place. */
+static void look_blocks(struct row *r, struct looking *q, uint32_t first, uint32_t end)
+{
+    uint32_t best = NO_ROW;
+    for (uint32_t block = first; block < end; block++) {
+        if (r->bounds[block] > q->score && bound_tight(r, block) > q->score) {
+            q->score = r->bounds[block];
+            best = block;
+        }
+    }
+    if (best == NO_ROW)
+        return;
+    q->rank = best * BOARD_BLOCK;
+    while (r->scores[q->rank] != q->score)
+        q->rank++;
+}
+
 static void look_best(const struct board *b, struct row *r, struct looking *q)
 {
-    for (uint32_t block = q->lo / BOARD_BLOCK; block * BOARD_BLOCK < q->hi; block++) {
-        if (r->bounds[block] <= q->score || bound_tight(r, block) <= q->score)
+    uint32_t rank = q->lo;
+    while (rank < q->hi) {
+        uint32_t block = rank / BOARD_BLOCK, end = (block + 1) * BOARD_BLOCK;
+        if (!q->eligible && rank % BOARD_BLOCK == 0 && end <= q->hi) {
+            look_blocks(r, q, block, q->hi / BOARD_BLOCK);
+            rank = q->hi / BOARD_BLOCK * BOARD_BLOCK;
             continue;
-        uint32_t lo = block * BOARD_BLOCK, hi = lo + BOARD_BLOCK;
-        lo = lo < q->lo ? q->lo : lo;
-        hi = hi > q->hi ? q->hi : hi;
-        for (uint32_t rank = lo; rank < hi; rank++)
-            look_at(b, q, rank, r->scores[rank]);
+        }
+        end = end < q->hi ? end : q->hi;
+        if (r->bounds[block] > q->score && bound_tight(r, block) > q->score)
+            for (; rank < end; rank++)
+                look_at(b, q, rank, r->scores[rank]);
+        rank = end;
     }
 }
 

@@ -4,6 +4,7 @@
  * need, avoid (both ways) and spread are a few look-ups, inside a placement too: takes on
  * the trail are tallied like any other. O(constraints x tags) a question.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/bitset.h"
 #include "sched/state.h"
 
 enum tally_kind { TALLY_CARRY = 0, TALLY_AVOID, TALLY_NODES };
@@ -70,6 +71,12 @@ bool tag_is_carried(const struct sched *s, word_t tag)
 void tally_node(struct sched *s, uint32_t node, int sign)
 {
     const struct node_desc *d = cluster_node_desc(s->cluster, node);
+    if (s->tainted.n < BITSET_WORDS(node + 1))
+        vec_resize(&s->tainted, BITSET_WORDS(node + 1));
+    if (sign > 0 && d->ntaints)
+        bit_set(s->tainted.at, node);
+    else
+        bit_clear(s->tainted.at, node);
     for (uint32_t p = 0; p < d->nparts; p++) {
         uint64_t key = (uint64_t)d->parts[p].key << 32 | d->parts[p].value;
         uint32_t n = u64map_get(&s->part_nodes, key);
@@ -149,8 +156,11 @@ static bool welcome(const struct sched *s, const struct shape *sh, uint32_t node
 
 bool node_eligible(const struct sched *s, const struct shape *sh, uint32_t node)
 {
+    bool tainted = bit_get(s->tainted.at, node);
+    if (!tainted && sh->nconstraints == 0 && sh->ntags == 0)
+        return true;
     const struct node_desc *d = cluster_node_desc(s->cluster, node);
-    if (d->ntaints && !tolerates(sh, d))
+    if (tainted && !tolerates(sh, d))
         return false;
     for (uint32_t i = 0; i < sh->nconstraints; i++)
         if (sh->constraints[i].hard && !constraint_ok(s, &sh->constraints[i], node))

@@ -20,9 +20,7 @@
 
 enum {
     SETS_MAX = 1 << 17, /* then all are forgotten */
-    LEVELS_MAX = 4096,  /* CPU thresholds; a mix has at most MIX_CLASSES_MAX items */
-    LEVEL_UNIT = 500,   /* milli-CPU a cell of the level table */
-    LEVEL_CELLS = 1024
+    MILLIS_MAX = 1001   /* different wishes for milli of a device */
 };
 
 /* One device as an entry, or back. Free milli below 0 (overcommitted) counts as none. */
@@ -37,26 +35,19 @@ struct set {
     double *values;    /* F by level; below 0: not computed yet. NULL: none is */
 };
 
-struct node_memo {
-    uint64_t at;        /* changed_at of the node + 1; 0: nothing known */
-    struct frag_state state;
-    int64_t part;       /* its part of the total, 2^-32 milli */
-};
-
 struct frag {
-    const struct cluster *cluster;
+    struct frag_front front; /* first: frag.h looks into it */
     struct mix *mix;
     uint32_t version; /* of the mix */
     uint64_t era;
-    uint32_t nlevels;
-    int64_t levels[LEVELS_MAX];  /* CPU thresholds, ascending, each once */
-    uint16_t cells[LEVEL_CELLS]; /* level of cell * LEVEL_UNIT */
+    uint32_t nmillis; /* the items' wishes for milli of a device, ascending, each once */
+    uint16_t millis[MILLIS_MAX];
+    uint16_t milli_of[MIX_CLASSES_MAX]; /* item -> index into millis */
     VEC(struct set) sets;
     VEC(uint16_t) entries;
     struct u64map set_ids; /* hash of the entries -> set */
     struct u64map steps;   /* set, entry, milli -> set */
     struct arena values;
-    VEC(struct node_memo) nodes;
     /* the total */
     int64_t total;
     uint64_t total_at;      /* stamp it is right for */
@@ -133,27 +124,84 @@ double frag_node(const struct cluster *c, const struct mix *mix, uint32_t node)
     return entries_value(mix, e, count, n->cpu_free);
 }
 
+/* The same for devices of one type: what is too small for a wish is a prefix of the sorted
+ * list, found for all wishes in one walk. */
+static double set_value(const struct frag *f, const uint16_t *e, uint32_t n,
+                        int64_t cpu_milli)
+{
+    if (!n || e[0] >> 10 != e[n - 1] >> 10)
+        return entries_value(f->mix, e, n, cpu_milli);
+    uint64_t type = UINT64_C(1) << (e[0] >> 10);
+    int64_t small[MILLIS_MAX], idle = 0;
+    uint32_t have[MILLIS_MAX], at = 0;
+    for (uint32_t k = 0; k < f->nmillis; k++) {
+        for (; at < n && (e[at] & 1023) < f->millis[k]; at++)
+            idle += e[at] & 1023;
+        small[k] = idle;
+        have[k] = n - at;
+    }
+    for (; at < n; at++)
+        idle += e[at] & 1023;
+    double bucket[6] = {0}, sum = 0;
+    const struct mix_item *m = f->mix->items.at;
+    for (uint32_t i = 0; i < f->mix->items.n; i++, m++) {
+        bool cpu_fits = cpu_milli >= m->cpu_milli;
+        uint32_t k = f->milli_of[i], to = cpu_fits ? 1 : 0;
+        int64_t amount = idle;
+        if (!m->gpu_count)
+            to = cpu_fits ? 3 : 4;
+        else if (!(m->types & type))
+            to = 5;
+        else if (have[k] >= m->gpu_count) {
+            to = cpu_fits ? 1 : 2;
+            amount = cpu_fits ? small[k] : idle;
+        }
+        bucket[to] += m->weight * (double)amount;
+    }
+    for (int i = 0; i < 6; i++)
+        sum += bucket[i];
+    return sum;
+}
+
+static void millis_make(struct frag *f)
+{
+    bool wanted[MILLIS_MAX] = {false};
+    uint16_t index[MILLIS_MAX];
+    for (uint32_t i = 0; i < f->mix->items.n; i++)
+        wanted[f->mix->items.at[i].gpu_milli] = true;
+    f->nmillis = 0;
+    for (uint32_t milli = 0; milli < MILLIS_MAX; milli++) {
+        index[milli] = (uint16_t)f->nmillis;
+        if (wanted[milli])
+            f->millis[f->nmillis++] = (uint16_t)milli;
+    }
+    for (uint32_t i = 0; i < f->mix->items.n; i++)
+        f->milli_of[i] = index[f->mix->items.at[i].gpu_milli];
+}
+
 /* The thresholds of the mix's items, and a table that finds a level in two steps. */
 static void levels_make(struct frag *f)
 {
-    f->nlevels = 0;
+    struct frag_front *front = &f->front;
+    front->nlevels = 0;
     for (uint32_t i = 0; i < f->mix->items.n; i++) {
         int64_t cpu = f->mix->items.at[i].cpu_milli;
-        uint32_t at = f->nlevels;
-        while (at && f->levels[at - 1] > cpu)
+        uint32_t at = front->nlevels;
+        while (at && front->levels[at - 1] > cpu)
             at--;
-        if (at && f->levels[at - 1] == cpu)
+        if (at && front->levels[at - 1] == cpu)
             continue;
-        assert(f->nlevels < LEVELS_MAX);
-        memmove(&f->levels[at + 1], &f->levels[at],
-                (f->nlevels++ - at) * sizeof *f->levels);
-        f->levels[at] = cpu;
+        assert(front->nlevels < FRAG_LEVELS_MAX);
+        memmove(&front->levels[at + 1], &front->levels[at],
+                (front->nlevels++ - at) * sizeof *front->levels);
+        front->levels[at] = cpu;
     }
+    front->levels[front->nlevels] = INT64_MAX;
     uint32_t level = 0;
-    for (uint32_t i = 0; i < LEVEL_CELLS; i++) {
-        while (level < f->nlevels && f->levels[level] <= (int64_t)i * LEVEL_UNIT)
+    for (uint32_t i = 0; i < FRAG_LEVEL_CELLS; i++) {
+        while (front->levels[level] <= (int64_t)i * FRAG_LEVEL_UNIT)
             level++;
-        f->cells[i] = (uint16_t)level;
+        front->cells[i] = (uint16_t)level;
     }
 }
 
@@ -164,17 +212,18 @@ static void frag_forget(struct frag *f)
     u64map_clear(&f->set_ids);
     u64map_clear(&f->steps);
     arena_reset(&f->values);
-    vec_clear(&f->nodes);
+    vec_clear(&f->front.nodes);
     f->total_known = false;
     f->version = f->mix->version;
     f->era++;
     levels_make(f);
+    millis_make(f);
 }
 
 struct frag *frag_create(const struct cluster *c, struct mix *mix)
 {
     struct frag *f = mem_zero(sizeof *f);
-    f->cluster = c;
+    f->front.cluster = c;
     f->mix = mix;
     mix_bind(mix, c);
     frag_forget(f);
@@ -190,29 +239,18 @@ void frag_destroy(struct frag *f)
     u64map_done(&f->set_ids);
     u64map_done(&f->steps);
     arena_done(&f->values);
-    vec_done(&f->nodes);
+    vec_done(&f->front.nodes);
     free(f);
 }
 
 uint64_t frag_era(struct frag *f)
 {
-    mix_bind(f->mix, f->cluster);
+    mix_bind(f->mix, f->front.cluster);
     if (f->version != f->mix->version || f->sets.n >= SETS_MAX)
         frag_forget(f);
-    if (f->nodes.n < f->cluster->nnodes)
-        vec_resize(&f->nodes, f->cluster->nnodes);
+    if (f->front.nodes.n < f->front.cluster->nnodes)
+        vec_resize(&f->front.nodes, f->front.cluster->nnodes);
     return f->era;
-}
-
-uint32_t frag_level(const struct frag *f, int64_t cpu_milli)
-{
-    if (cpu_milli < 0)
-        return 0;
-    uint64_t cell = (uint64_t)cpu_milli / LEVEL_UNIT;
-    uint32_t level = f->cells[cell < LEVEL_CELLS ? cell : LEVEL_CELLS - 1];
-    while (level < f->nlevels && f->levels[level] <= cpu_milli)
-        level++;
-    return level;
 }
 
 static uint32_t set_intern(struct frag *f, const uint16_t *e, uint32_t n)
@@ -235,18 +273,15 @@ static uint32_t set_intern(struct frag *f, const uint16_t *e, uint32_t n)
     return f->sets.n - 1;
 }
 
-struct frag_state frag_state(struct frag *f, uint32_t node)
+void frag_state_make(struct frag *f, uint32_t node)
 {
-    const struct node *n = &f->cluster->nodes[node];
-    struct node_memo *memo = &f->nodes.at[node];
-    if (memo->at != n->changed_at + 1) {
-        uint16_t e[NODE_DEVICES_MAX];
-        uint32_t count = node_entries(f->cluster, n, e);
-        memo->state.set = set_intern(f, e, count);
-        memo->state.level = frag_level(f, n->cpu_free);
-        memo->at = n->changed_at + 1;
-    }
-    return memo->state;
+    uint16_t e[NODE_DEVICES_MAX];
+    const struct node *n = &f->front.cluster->nodes[node];
+    struct frag_node *memo = &f->front.nodes.at[node];
+    uint32_t count = node_entries(f->front.cluster, n, e);
+    memo->state.set = set_intern(f, e, count);
+    memo->state.level = frag_level(f, n->cpu_free);
+    memo->at = n->changed_at + 1;
 }
 
 static uint32_t step_make(struct frag *f, uint32_t set, uint16_t from, uint16_t to)
@@ -288,13 +323,13 @@ double frag_value(struct frag *f, uint32_t set, uint32_t level)
 {
     struct set *s = &f->sets.at[set];
     if (!s->values) {
-        s->values = arena_alloc(&f->values, (f->nlevels + 1) * sizeof *s->values);
-        for (uint32_t i = 0; i <= f->nlevels; i++)
+        s->values = arena_alloc(&f->values, (f->front.nlevels + 1) * sizeof *s->values);
+        for (uint32_t i = 0; i <= f->front.nlevels; i++)
             s->values[i] = -1;
     }
     if (s->values[level] < 0) {
-        int64_t cpu = level ? f->levels[level - 1] : -1;
-        s->values[level] = entries_value(f->mix, f->entries.at + s->first, s->n, cpu);
+        int64_t cpu = level ? f->front.levels[level - 1] : -1;
+        s->values[level] = set_value(f, f->entries.at + s->first, s->n, cpu);
     }
     return s->values[level];
 }
@@ -310,11 +345,11 @@ double frag_after(struct frag *f, uint32_t node, int64_t cpu_milli, uint64_t dev
                   uint32_t gpu_milli)
 {
     frag_era(f);
-    const struct node *n = &f->cluster->nodes[node];
+    const struct node *n = &f->front.cluster->nodes[node];
     uint32_t set = frag_state(f, node).set;
     for (; devs; devs &= devs - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(devs);
-        set = frag_step(f, set, &f->cluster->devices[n->device0 + i], gpu_milli);
+        set = frag_step(f, set, &f->front.cluster->devices[n->device0 + i], gpu_milli);
     }
     return frag_value(f, set, frag_level(f, n->cpu_free - cpu_milli));
 }
@@ -322,24 +357,24 @@ double frag_after(struct frag *f, uint32_t node, int64_t cpu_milli, uint64_t dev
 /* Bring one node's part of the total up to date. */
 static void total_node(struct frag *f, uint32_t node)
 {
-    const struct node *n = &f->cluster->nodes[node];
+    const struct node *n = &f->front.cluster->nodes[node];
     int64_t part = 0;
     if (node_is_usable(n)) {
         struct frag_state s = frag_state(f, node);
         part = (int64_t)(frag_value(f, s.set, s.level) * 4294967296.0 + 0.5);
     }
-    f->total += part - f->nodes.at[node].part;
-    f->nodes.at[node].part = part;
+    f->total += part - f->front.nodes.at[node].part;
+    f->front.nodes.at[node].part = part;
 }
 
 double frag_total(struct frag *f)
 {
-    const struct cluster *c = f->cluster;
+    const struct cluster *c = f->front.cluster;
     frag_era(f);
     if (!f->total_known || c->stale || f->total_settles != c->settles) {
         f->total = 0;
         for (uint32_t i = 0; i < c->nnodes; i++) {
-            f->nodes.at[i].part = 0;
+            f->front.nodes.at[i].part = 0;
             total_node(f, i);
         }
         f->total_known = !c->stale;

@@ -34,11 +34,52 @@ double frag_total(struct frag *f);
 /* The parts, for scorers that keep memos of their own. Numbers of sets and levels hold as
  * long as frag_era is the same: call that first; it notices a new mix and too many sets. */
 uint64_t frag_era(struct frag *f);
-uint32_t frag_level(const struct frag *f, int64_t cpu_milli);
+
+enum {
+    FRAG_LEVELS_MAX = MIX_CLASSES_MAX, /* CPU thresholds of a mix */
+    FRAG_LEVEL_UNIT = 512,             /* milli-CPU a cell of the level table */
+    FRAG_LEVEL_CELLS = 1024
+};
+
 struct frag_state {
     uint32_t set, level;
 };
-struct frag_state frag_state(struct frag *f, uint32_t node);
+struct frag_node {
+    uint64_t at; /* changed_at of the node + 1; 0: nothing known */
+    struct frag_state state;
+    int64_t part; /* its part of the total, 2^-32 milli */
+};
+
+/* What the inline calls below look at; the rest is frag.c's. */
+struct frag_front {
+    const struct cluster *cluster;
+    VEC(struct frag_node) nodes;
+    uint32_t nlevels;
+    uint16_t cells[FRAG_LEVEL_CELLS];            /* level of cell x unit */
+    int64_t levels[FRAG_LEVELS_MAX + 1];         /* thresholds, ascending, each once; then max */
+};
+
+void frag_state_make(struct frag *f, uint32_t node);
+
+/* Thresholds that so much CPU reaches. */
+static inline uint32_t frag_level(const struct frag *f, int64_t cpu_milli)
+{
+    const struct frag_front *front = (const void *)f;
+    uint64_t cell = (uint64_t)(cpu_milli < 0 ? 0 : cpu_milli) / FRAG_LEVEL_UNIT;
+    uint32_t level = front->cells[cell < FRAG_LEVEL_CELLS ? cell : FRAG_LEVEL_CELLS - 1];
+    while (front->levels[level] <= cpu_milli)
+        level++;
+    return cpu_milli < 0 ? 0 : level;
+}
+
+static inline struct frag_state frag_state(struct frag *f, uint32_t node)
+{
+    const struct frag_front *front = (const void *)f;
+    if (front->nodes.at[node].at != front->cluster->nodes[node].changed_at + 1)
+        frag_state_make(f, node);
+    return front->nodes.at[node].state;
+}
+
 /* The set when gpu_milli is taken from one device like this one. */
 uint32_t frag_step(struct frag *f, uint32_t set, const struct device *d, uint32_t gpu_milli);
 double frag_value(struct frag *f, uint32_t set, uint32_t level);

@@ -67,6 +67,7 @@ void sched_destroy(struct sched *s)
     strmap_done(&s->slot_tasks);
     vec_done(&s->node_claims);
     vec_done(&s->node_seen);
+    vec_done(&s->tainted);
     vec_done(&s->lanes);
     u64map_done(&s->lane_ids);
     vec_done(&s->active);

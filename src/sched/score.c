@@ -1,8 +1,8 @@
 /* score.c - which node for one task: what fits, and how good it is there
  *
  * score_fits is the one place that says whether a task's room is there; scorers only order
- * what fits. score_node has a short way for the common case (nobody wants the devices yet):
- * whole GPUs by the node's count, shares by the view's largest free share.
+ * what fits. score_quick (score_rules.h) is a short way for the common case, that nobody
+ * wants the devices yet: whole GPUs by the node's count, shares by the largest free share.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sched/score.h"
 
@@ -181,14 +181,6 @@ static uint64_t mig_pick(const struct cluster *c, const struct node *n,
     return picked;
 }
 
-/* All but the devices. */
-static inline bool node_has_room(const struct node *n, const struct shape *shape)
-{
-    return node_is_usable(n) && n->cpu_free >= shape->cpu_milli &&
-           n->mem_free >= shape->mem_bytes && n->slots_free >= (int64_t)shape->pod_slots &&
-           n->nics_free >= (int64_t)shape->nics;
-}
-
 bool score_fits(const struct cluster *c, uint32_t node, const struct shape *shape,
                 uint64_t types, struct use *use)
 {
@@ -219,47 +211,21 @@ bool score_fits(const struct cluster *c, uint32_t node, const struct shape *shap
     return use->devs != 0;
 }
 
-static void view_make(const struct cluster *c, const struct node *n, struct node_view *v)
+void score_view_make(struct scoring *sc, uint32_t node)
 {
+    const struct node *n = &sc->cluster->nodes[node];
+    struct node_view *v = &sc->views.at[node];
     v->at = n->changed_at + 1;
     v->share_milli = -1;
     v->even = true;
     for (uint64_t left = n->healthy; left; left &= left - 1) {
-        const struct device *d = &c->devices[n->device0 + (uint32_t)__builtin_ctzll(left)];
+        uint32_t i = (uint32_t)__builtin_ctzll(left);
+        const struct device *d = &sc->cluster->devices[n->device0 + i];
         bool shares = device_shares(d);
         v->even &= shares || d->free_milli <= 0;
         if (shares && d->free_milli > v->share_milli)
             v->share_milli = d->free_milli;
     }
-}
-
-const struct node_view *score_view(struct scoring *sc, uint32_t node)
-{
-    const struct node *n = &sc->cluster->nodes[node];
-    struct node_view *v = &sc->views.at[node];
-    if (v->at != n->changed_at + 1)
-        view_make(sc->cluster, n, v);
-    return v;
-}
-
-/* score_fits without the devices, where the answer can be read off. */
-static bool fits_quick(struct scoring *sc, uint32_t node, const struct shape *shape,
-                       uint64_t types)
-{
-    const struct node *n = &sc->cluster->nodes[node];
-    if (!node_has_room(n, shape))
-        return false;
-    if (shape->gpu_mode == GPU_NONE)
-        return true;
-    if (n->type == TYPE_ANY)
-        return n->ndevices && score_fits(sc->cluster, node, shape, types, NULL);
-    if (!(types >> n->type & 1))
-        return false;
-    if (shape->gpu_mode == GPU_WHOLE && n->plain)
-        return n->nwhole >= shape->gpu_count;
-    if (shape->gpu_mode == GPU_SHARE && shape->gpu_count == 1 && !shape->gpu_mem_bytes)
-        return score_view(sc, node)->share_milli >= (int32_t)shape->gpu_milli;
-    return score_fits(sc->cluster, node, shape, types, NULL);
 }
 
 int32_t score_shuffle(uint64_t seed, uint64_t serial, uint32_t rank)
@@ -270,11 +236,12 @@ int32_t score_shuffle(uint64_t seed, uint64_t serial, uint32_t rank)
 int32_t score_node(struct scoring *sc, uint32_t node, const struct shape *shape,
                    uint64_t types, uint64_t serial, struct use *use)
 {
-    bool fits = use ? score_fits(sc->cluster, node, shape, types, use)
-                    : fits_quick(sc, node, shape, types);
-    if (!fits)
+    if (use && !score_fits(sc->cluster, node, shape, types, use))
         return SCORE_NONE;
-    int32_t score = sc->scorer->score(sc, node, shape, types, use);
+    int32_t score = use ? sc->scorer->score(sc, node, shape, types, use)
+                        : score_quick(sc, node, shape, types);
+    if (score == SCORE_NONE)
+        return score;
     if (sc->scorer->shuffled)
         return score_shuffle(sc->seed, serial, sc->cluster->nodes[node].rank);
     return score;

@@ -77,8 +77,6 @@ bool score_fits(const struct cluster *c, uint32_t node, const struct shape *shap
 uint64_t score_share_devs(const struct cluster *c, uint32_t node, const struct shape *shape,
                           uint64_t types);
 
-const struct node_view *score_view(struct scoring *sc, uint32_t node);
-
 /* The share devices that a task takes by default: the tightest, lowest index. 0: too few. */
 uint64_t score_share_pick(const struct cluster *c, uint32_t node, const struct shape *shape,
                           uint64_t devs);

@@ -195,6 +195,7 @@ struct sched {
     struct strmap slot_tasks; /* the world's task name -> gang (then its slots are searched) */
     VEC(uint32_t) node_claims; /* by node: first claim */
     VEC(bool) node_seen;       /* named since sync_begin */
+    VEC(uint64_t) tainted;     /* a bit a node: has taints (descriptions are far away) */
     uint32_t strays;           /* list of strays that want a stop */
     uint32_t adrift;           /* claims on unknown nodes */
     VEC(struct lane) lanes;
