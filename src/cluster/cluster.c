@@ -163,7 +163,7 @@ static void node_devices_set(struct cluster *c, struct node *n, const struct kep
 /* What the node says of all its devices together. */
 static void node_refresh(struct cluster *c, struct node *n)
 {
-    n->healthy = n->whole_free = 0;
+    n->healthy = n->whole_free = n->whole_held = 0;
     n->nwhole = 0;
     n->gpu_free_milli = 0;
     for (uint32_t i = 0; i < n->ndevices; i++) {
@@ -172,6 +172,8 @@ static void node_refresh(struct cluster *c, struct node *n)
             continue;
         n->healthy |= UINT64_C(1) << i;
         n->gpu_free_milli += d->free_milli;
+        if ((d->modes & DEVICE_WHOLE) && d->nuses == 1 && d->wholes == 1)
+            n->whole_held |= UINT64_C(1) << i;
         if ((d->modes & DEVICE_WHOLE) && !d->nuses) {
             n->whole_free |= UINT64_C(1) << i;
             n->nwhole++;

@@ -55,6 +55,7 @@ struct node {
     int32_t slots_free, slots_cap; /* cap INT32_MAX: no limit */
     int32_t nics_free, nics_cap;
     uint64_t whole_free;  /* healthy, usable whole, nothing on it */
+    uint64_t whole_held;  /* healthy, usable whole, held by one whole claim and nothing else */
     uint64_t healthy;     /* state ok (suspect counts as not) */
     int64_t gpu_free_milli; /* sum over healthy devices */
     int64_t gpu_cap_milli;  /* all described devices, whatever their state */

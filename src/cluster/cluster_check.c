@@ -58,7 +58,7 @@ static void node_check(const struct cluster *c, uint32_t i)
 {
     const struct node *n = &c->nodes[i];
     const struct kept *k = c->more->kept[i];
-    uint64_t healthy = 0, whole = 0;
+    uint64_t healthy = 0, whole = 0, held = 0;
     int64_t milli = 0;
     must_be(i, n->ndevices >= k->d.ndevices, true);
     for (uint32_t j = 0; j < n->ndevices; j++) {
@@ -69,12 +69,15 @@ static void node_check(const struct cluster *c, uint32_t i)
         bool ok = d->state == DEVICE_OK;
         healthy |= (uint64_t)ok << j;
         whole |= (uint64_t)(ok && (d->modes & DEVICE_WHOLE) && !d->nuses) << j;
+        held |= (uint64_t)(ok && (d->modes & DEVICE_WHOLE) && d->nuses == 1 &&
+                           d->wholes == 1) << j;
         milli += ok ? d->free_milli : 0;
         if (j < k->d.ndevices && d->type != TYPE_OTHER)
             must_be(i, c->types[d->type], k->d.devices[j].type->name);
     }
     must_be(i, n->healthy, healthy);
     must_be(i, n->whole_free, whole);
+    must_be(i, n->whole_held, held);
     must_be(i, n->nwhole, __builtin_popcountll(whole));
     must_be(i, n->gpu_free_milli, milli);
     must_be(i, n->gpu_cap_milli, (int64_t)k->d.ndevices * 1000);

@@ -15,26 +15,22 @@
 static inline uint64_t *mask_of(const struct cluster_more *m, const struct spot *s,
                                 uint32_t lane)
 {
-    return m->masks + s->mask0 + (uint64_t)lane * (s->words + mask_summary_words(s->words));
+    return m->masks + s->mask0 + (size_t)lane * s->step;
 }
 
-static inline void child_set(const struct cluster_more *m, const struct spot *s,
-                             uint32_t lane, uint32_t pos)
+static inline void child_set(uint64_t *mask, const struct spot *s, uint32_t pos)
 {
-    uint64_t *mask = mask_of(m, s, lane);
     uint32_t w = pos >> 6;
     mask[w] |= UINT64_C(1) << (pos & 63);
-    if (s->words > MASK_FLAT_WORDS)
+    if (s->step > s->words)
         mask[s->words + (w >> 6)] |= UINT64_C(1) << (w & 63);
 }
 
-static inline void child_clear(const struct cluster_more *m, const struct spot *s,
-                               uint32_t lane, uint32_t pos)
+static inline void child_clear(uint64_t *mask, const struct spot *s, uint32_t pos)
 {
-    uint64_t *mask = mask_of(m, s, lane);
     uint32_t w = pos >> 6;
     mask[w] &= ~(UINT64_C(1) << (pos & 63));
-    if (s->words > MASK_FLAT_WORDS && !mask[w])
+    if (s->step > s->words && !mask[w])
         mask[s->words + (w >> 6)] &= ~(UINT64_C(1) << (w & 63));
 }
 
@@ -47,9 +43,9 @@ static inline uint32_t child_next(const struct cluster_more *m, const struct spo
     if (w >= s->words)
         return UINT32_MAX;
     uint64_t bits = mask[w] >> (from & 63) << (from & 63);
-    if (s->words > MASK_FLAT_WORDS && !bits) {
+    if (s->step > s->words && !bits) {
         const uint64_t *sum = mask + s->words;
-        uint32_t n = mask_summary_words(s->words), sw = ++w >> 6;
+        uint32_t n = (uint32_t)s->step - s->words, sw = ++w >> 6;
         uint64_t some = sw < n ? sum[sw] >> (w & 63) << (w & 63) : 0;
         while (!some && ++sw < n)
             some = sum[sw];
@@ -63,26 +59,41 @@ static inline uint32_t child_next(const struct cluster_more *m, const struct spo
     return bits ? (w << 6) + (uint32_t)__builtin_ctzll(bits) : UINT32_MAX;
 }
 
-/* Either may be LANE_NONE. Both walks in one: they touch the same domains. */
-void lane_move(struct cluster *c, const struct node *n, uint32_t from, uint32_t to)
+/* Out of lane `from`, into lane `to`, from the node's domain up to the root. The constants
+ * say which of the two there is; both in one walk, for they touch the same domains. */
+static inline __attribute__((always_inline)) void
+lane_walk(const struct cluster *c, const struct node *n, uint32_t from, uint32_t to,
+          const bool leave, const bool enter)
 {
-    struct cluster_more *m = c->more;
+    const struct cluster_more *m = c->more;
     uint32_t d = n->domain, pos = n->rank - c->domains[d].rank_lo;
-    bool empty = from != LANE_NONE, fresh = to != LANE_NONE;
-    while (d != DOMAIN_NONE) {
+    bool empty = leave, fresh = enter;
+    for (;;) {
         const struct spot *s = &m->spots[d];
-        uint32_t *count = m->counts + (uint64_t)d * m->stride;
-        if (empty)
-            child_clear(m, s, from, pos);
-        if (fresh)
-            child_set(m, s, to, pos);
-        if (from != LANE_NONE)
+        uint32_t *count = m->counts + (size_t)d * m->stride;
+        if (leave && empty)
+            child_clear(mask_of(m, s, from), s, pos);
+        if (enter && fresh)
+            child_set(mask_of(m, s, to), s, pos);
+        if (leave)
             empty = --count[from] == 0;
-        if (to != LANE_NONE)
+        if (enter)
             fresh = count[to]++ == 0;
+        if (s->parent == DOMAIN_NONE)
+            return;
         pos = s->pos;
         d = s->parent;
     }
+}
+
+void lane_move(struct cluster *c, const struct node *n, uint32_t from, uint32_t to)
+{
+    if (from == LANE_NONE)
+        lane_walk(c, n, from, to, false, true);
+    else if (to == LANE_NONE)
+        lane_walk(c, n, from, to, true, false);
+    else
+        lane_walk(c, n, from, to, true, true);
 }
 
 static uint32_t popcount(uint64_t x)

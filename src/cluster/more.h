@@ -27,7 +27,8 @@ struct spot {
     uint32_t parent;
     uint32_t pos;   /* in the parent */
     uint32_t mask0; /* first word of its child masks */
-    uint32_t words; /* of one lane's mask, without its summary */
+    uint16_t words; /* of one lane's mask, without its summary */
+    uint16_t step;  /* with it: from one lane's mask to the next */
 };
 
 /* Masks of more than this many words have a summary behind them: bit i = word i has any. */

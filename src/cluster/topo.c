@@ -178,9 +178,11 @@ static void lanes_clear(struct cluster *c)
     m->spots = mem_resize(m->spots, c->ndomains * sizeof *m->spots);
     for (uint32_t d = 0; d < c->ndomains; d++) {
         uint32_t words = (domain_children(&c->domains[d]) + 63) / 64;
+        assert(words + mask_summary_words(words) <= UINT16_MAX); /* 4 M children */
         m->spots[d] = (struct spot){c->domains[d].parent, c->domains[d].child_pos,
-                                    (uint32_t)nmasks, words};
-        nmasks += (uint64_t)m->nlanes * (words + mask_summary_words(words));
+                                    (uint32_t)nmasks, (uint16_t)words,
+                                    (uint16_t)(words + mask_summary_words(words))};
+        nmasks += (uint64_t)m->nlanes * m->spots[d].step;
     }
     assert(nmasks <= UINT32_MAX); /* 65,536 nodes x 4,096 lanes would be 4 M words */
     if (ncounts > m->counts_room) {

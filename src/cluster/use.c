@@ -67,42 +67,64 @@ static void device_cut(struct cluster *c, struct device *d, const struct use *u,
     d->cut = (uint16_t)(d->cut - sign);
 }
 
-/* The whole devices of a use; sign -1 takes. Returns their number. */
+/* Device i of the node, after nuses or wholes changed: its bits in the node's masks. */
+static void masks_update(const struct cluster *c, struct node *n, uint32_t i)
+{
+    const struct device *d = &c->devices[n->device0 + i];
+    uint64_t bit = UINT64_C(1) << i;
+    bool may = d->state == DEVICE_OK && (d->modes & DEVICE_WHOLE);
+    bool was = n->whole_free & bit, is = may && !d->nuses;
+    n->whole_free ^= was != is ? bit : 0;
+    n->nwhole = (uint8_t)(n->nwhole + is - was);
+    n->whole_held &= ~bit;
+    n->whole_held |= may && d->nuses == 1 && d->wholes == 1 ? bit : 0;
+}
+
+/* The common case, all devices free, or all held by this claim alone: nothing to look up,
+ * one pass of stores. Returns their number. */
 static inline __attribute__((always_inline)) uint32_t
-whole_apply(struct cluster *c, struct node *n, uint64_t devs, int sign, bool *ret_over)
+whole_flip(struct cluster *c, struct node *n, uint64_t devs, int sign)
 {
     struct device *base = &c->devices[n->device0];
-    uint32_t over = 0, bits = 0, count = 0;
-    uint64_t freed = 0;
-    int64_t milli = 0;
-    for (uint64_t left = devs; left; left &= left - 1) {
+    uint32_t count = 0;
+    for (uint64_t left = devs; left; left &= left - 1, count++) {
+        struct device *d = base + (uint32_t)__builtin_ctzll(left);
+        d->mem_free = sign < 0 ? 0 : d->mem_cap;
+        d->free_milli = sign < 0 ? 0 : 1000;
+        d->nuses = sign < 0;
+        d->wholes = sign < 0;
+    }
+    n->whole_free ^= devs;
+    n->whole_held ^= devs;
+    n->nwhole = (uint8_t)(n->nwhole + sign * (int)count);
+    n->gpu_free_milli += sign * (int64_t)count * 1000;
+    return count;
+}
+
+/* Any other: devices that are shared, unhealthy, or held twice by the world's doing. */
+static uint32_t whole_apply(struct cluster *c, struct node *n, uint64_t devs, int sign,
+                            bool *ret_over)
+{
+    uint32_t count = 0;
+    for (uint64_t left = devs; left; left &= left - 1, count++) {
         uint32_t i = (uint32_t)__builtin_ctzll(left);
-        struct device *d = base + i;
-        bool ok = d->state == DEVICE_OK;
+        struct device *d = &c->devices[n->device0 + i];
         d->nuses -= (uint32_t)sign;
         d->wholes = (uint16_t)(d->wholes - sign);
         d->free_milli += sign * 1000;
         d->mem_free += sign * d->mem_cap;
         d->shared = d->nuses > (uint32_t)d->wholes + d->cut;
-        milli += ok ? 1000 : 0;
-        count++;
-        if (sign < 0)
-            over |= (d->nuses > 1) | (d->state == DEVICE_GONE);
-        else
-            freed |= (uint64_t)(ok && (d->modes & DEVICE_WHOLE) && !d->nuses) << i;
-        bits += sign < 0 ? (uint32_t)(n->whole_free >> i & 1) : (uint32_t)(freed >> i & 1);
+        n->gpu_free_milli += d->state == DEVICE_OK ? sign * 1000 : 0;
+        masks_update(c, n, i);
+        *ret_over |= sign < 0 && device_is_over(c, d);
     }
-    n->whole_free = sign < 0 ? n->whole_free & ~devs : n->whole_free | freed;
-    n->nwhole = (uint8_t)(n->nwhole + sign * (int)bits);
-    n->gpu_free_milli += sign * milli;
-    *ret_over = over != 0;
     return count;
 }
 
 /* Shares and slices: the same amount of each device. */
-static bool part_apply(struct cluster *c, struct node *n, const struct use *u, int sign)
+static void part_apply(struct cluster *c, struct node *n, const struct use *u, int sign,
+                       bool *ret_over)
 {
-    bool over = false;
     for (uint64_t left = u->devs; left; left &= left - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(left);
         struct device *d = &c->devices[n->device0 + i];
@@ -114,13 +136,9 @@ static bool part_apply(struct cluster *c, struct node *n, const struct use *u, i
         d->shared = d->nuses > (uint32_t)d->wholes + d->cut;
         if (d->state == DEVICE_OK)
             n->gpu_free_milli += sign * (int64_t)u->gpu_milli;
-        bool was = n->whole_free >> i & 1;
-        bool is = !d->nuses && d->state == DEVICE_OK && (d->modes & DEVICE_WHOLE);
-        n->whole_free ^= (uint64_t)(was != is) << i;
-        n->nwhole = (uint8_t)(n->nwhole + is - was);
-        over |= sign < 0 && device_is_over(c, d);
+        masks_update(c, n, i);
+        *ret_over |= sign < 0 && device_is_over(c, d);
     }
-    return over;
 }
 
 static inline __attribute__((always_inline)) void use_apply(struct cluster *c,
@@ -136,11 +154,13 @@ static inline __attribute__((always_inline)) void use_apply(struct cluster *c,
     n->nuses -= (uint32_t)sign;
     bool over = false;
     if (u->mode == USE_WHOLE) {
-        uint32_t k = whole_apply(c, n, u->devs, sign, &over);
+        bool usual = !(u->devs & ~(sign < 0 ? n->whole_free : n->whole_held));
+        uint32_t k = __builtin_expect(usual, 1) ? whole_flip(c, n, u->devs, sign)
+                                                : whole_apply(c, n, u->devs, sign, &over);
         k = k > 9 ? 9 : k;
         n->uses_by_gpus[k] = (uint16_t)(n->uses_by_gpus[k] - sign);
     } else if (u->mode != USE_NONE) {
-        over = part_apply(c, n, u, sign);
+        part_apply(c, n, u, sign, &over);
         n->uses_by_gpus[0] = (uint16_t)(n->uses_by_gpus[0] - sign);
     }
     if (sign < 0)
