@@ -31,7 +31,7 @@ static void trail_take(struct sched *s, uint32_t shape, const struct use *u)
     vec_push(&s->scratch->plan, (struct pick){NONE, shape, *u});
 }
 
-static word_t fault_of(const struct sched *s, uint32_t node, word_t kind)
+word_t fault_of(const struct sched *s, uint32_t node, word_t kind)
 {
     const struct node_desc *d = cluster_node_desc(s->cluster, node);
     for (uint32_t i = 0; i < d->nfaults; i++)
@@ -199,6 +199,20 @@ bool fill_one(struct sched *s, const struct asker *a, uint32_t domain, uint64_t 
         return false;
     trail_take(s, a->shape, &ch.use);
     return true;
+}
+
+void domain_span(const struct cluster *c, uint32_t d, uint32_t depth, uint32_t *lo,
+                 uint32_t *hi)
+{
+    *lo = d;
+    *hi = d + 1;
+    if (c->domains[d].depth > depth)
+        *hi = d;
+    for (uint32_t at = c->domains[d].depth; at < depth; at++) {
+        const struct domain *last = &c->domains[*hi - 1];
+        *lo = c->domains[*lo].first;
+        *hi = last->first + last->n;
+    }
 }
 
 /* The tightest child that holds `rest`, else the roomiest; UINT32_MAX: none has room. */

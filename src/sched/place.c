@@ -154,17 +154,13 @@ static uint32_t deal(struct attempt *at, const struct asker *a, uint32_t d, uint
 {
     struct sched *s = at->s;
     struct scratch *sc = s->scratch;
-    uint32_t base = sc->fits.n, first = UINT32_MAX, count = 0;
-    for (uint32_t i = 0; i < s->cluster->ndomains; i++) {
-        const struct domain *dom = &s->cluster->domains[i], *up = &s->cluster->domains[d];
-        if (dom->depth != depth || dom->rank_lo < up->rank_lo || dom->rank_hi > up->rank_hi)
-            continue;
-        if (first == UINT32_MAX)
-            first = i;
+    uint32_t base = sc->fits.n, first, end;
+    domain_span(s->cluster, d, depth, &first, &end);
+    uint32_t count = end - first;
+    for (uint32_t i = first; i < end; i++) {
         uint64_t fit = asker_fit(s, a, i);
         fit = most && fit > most ? most : fit;
         vec_push(&sc->fits, fit / unit);
-        count++;
     }
     uint32_t units = n / unit, got = 0, share = units;
     if (balanced && count) {
@@ -370,27 +366,23 @@ static bool place_at_depth(struct attempt *at, uint16_t g, uint32_t d, uint32_t 
     struct sched *s = at->s;
     const struct cluster *c = s->cluster;
     struct scratch *sc = s->scratch;
-    uint32_t base = sc->fits.n;
+    uint32_t base = sc->fits.n, first, end;
     bool done = false;
-    for (uint32_t i = 0; i < c->ndomains; i++) {
-        uint64_t slack = UINT64_MAX;
-        const struct domain *dom = &c->domains[i];
-        bool inside = dom->depth == depth && dom->rank_lo >= c->domains[d].rank_lo &&
-                      dom->rank_hi <= c->domains[d].rank_hi;
-        if (inside && !group_fits(at, g, i, &slack))
-            slack = UINT64_MAX;
-        vec_push(&sc->fits, slack);
+    domain_span(c, d, depth, &first, &end);
+    for (uint32_t i = first; i < end; i++) {
+        uint64_t slack;
+        vec_push(&sc->fits, group_fits(at, g, i, &slack) ? slack : UINT64_MAX);
     }
     while (!done && at->tries < DOMAINS_TRIED_MAX) {
         uint32_t best = NONE;
-        for (uint32_t i = 0; i < c->ndomains; i++)
+        for (uint32_t i = 0; i < end - first; i++)
             if (sc->fits.at[base + i] != UINT64_MAX &&
                 (best == NONE || sc->fits.at[base + i] < sc->fits.at[base + best]))
                 best = i;
         if (best == NONE)
             break;
         sc->fits.at[base + best] = UINT64_MAX;
-        done = try_body(at, g, best);
+        done = try_body(at, g, first + best);
     }
     sc->fits.n = base;
     return done;
@@ -548,13 +540,13 @@ static void explain_refusal(struct attempt *at, struct why *why)
         return;
     }
     uint64_t best = 0;
-    for (uint32_t d = 0; d < s->cluster->ndomains; d++) {
-        if (s->cluster->domains[d].depth != (at->level_tried <= s->cluster->nlevels ? at->level_tried : 0))
-            continue;
+    uint32_t depth = at->level_tried <= s->cluster->nlevels ? at->level_tried : 0, first, end;
+    domain_span(s->cluster, 0, depth, &first, &end);
+    for (uint32_t d = first; d < end; d++) {
         uint64_t fit = asker_fit(s, &a, d);
         best = fit > best ? fit : best;
-        why->other++;
     }
+    why->other = end - first;
     bool counted = sh->gpu_mode == GPU_WHOLE;
     bool room = counted ? best >= at->root->min : false;
     why->have = counted && !room ? (uint32_t)best : s->scratch->best_placed;
@@ -629,6 +621,22 @@ static uint32_t repair_domain(struct sched *s, uint32_t gang, uint32_t slot)
     return best;
 }
 
+/* What the gang's claims already use of each fault domain's cap. */
+static void spread_count(struct sched *s, uint32_t gang, const struct asker *a)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    vec_clear(&s->scratch->spread);
+    for (uint32_t i = 0; a->spread_kind && i < g->nslots; i++) {
+        uint32_t c = gang_slot(s, gang, i)->claim;
+        if (c == NONE || s->claims.at[c].use.node == NODE_NONE ||
+            s->claims.at[c].shape != a->shape)
+            continue;
+        word_t value = fault_of(s, s->claims.at[c].use.node, a->spread_kind);
+        if (value)
+            vec_push(&s->scratch->spread, (uint64_t)value << 32 | 1);
+    }
+}
+
 bool place_missing(struct sched *s, uint32_t gang, struct why *why)
 {
     struct scratch *sc = scratch_ready(s);
@@ -647,6 +655,7 @@ bool place_missing(struct sched *s, uint32_t gang, struct why *why)
             (!makes && (!(sl->flags & SLOT_OFFERED) || sl->flags & SLOT_GATED)))
             continue;
         struct asker a = asker_of(&at, &at.tree->leaves[slot_leaf(s, gang, i)]);
+        spread_count(s, gang, &a);
         ok = fill_one(s, &a, search_domain(s, a.sh, repair_domain(s, gang, i)), s->seq);
         if (ok) {
             sc->plan.at[sc->plan.n - 1].slot = i;

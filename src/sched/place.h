@@ -48,8 +48,14 @@ uint32_t fill_domain(struct sched *s, const struct asker *a, uint32_t domain, ui
 uint32_t fill_node(struct sched *s, const struct asker *a, uint32_t node, uint32_t n);
 /* The best node for one task under the domain; takes it. */
 bool fill_one(struct sched *s, const struct asker *a, uint32_t domain, uint64_t serial);
+/* The node's fault domain of a kind (or topology level); 0: has none. */
+word_t fault_of(const struct sched *s, uint32_t node, word_t kind);
 /* The tightest of n capacities that holds `rest`, else the roomiest; UINT32_MAX: none. */
 uint32_t choose_child(const uint64_t *fits, uint32_t n, uint64_t rest);
+/* The domains of a depth under d: [*lo, *hi) (the tree is breadth first). d itself for its
+ * own depth; empty above it. */
+void domain_span(const struct cluster *c, uint32_t d, uint32_t depth, uint32_t *lo,
+                 uint32_t *hi);
 /* Most GPUs of acceptable types on one node, free or not. */
 uint32_t widest_lane(const struct sched *s, uint64_t types);
 void trail_undo(struct sched *s, uint32_t to);
