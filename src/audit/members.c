@@ -1,0 +1,332 @@
+/* members.c - what the claims of a gang make of it: waiting, whole, short, over
+ *
+ * A gang waits while it holds no task (issued, running or ending) and is not over. It is
+ * over when it has succeeded and its last task is gone, when its job was cancelled, or when
+ * it failed more often than its tries allow (then its whole job is). Its target is the
+ * largest number of slots it was ever launched or adopted with since it last waited.
+ * It is short when some leaf has fewer running (or done) slots than that leaf's minimum
+ * while the gang holds planned, issued or running room. Short is allowed until the latest
+ * of: launch_by of its last launch, repair_grace after it became short (or was found so at
+ * `synced`), the until of a hold, the time a refused stop or launch may be tried again.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "audit/book.h"
+
+#include <stdio.h>
+
+struct tally bgang_tally(const struct bgang *g)
+{
+    struct tally t = {0, 0, 0, 0};
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        const struct bclaim *c = g->slots[i].claim;
+        if (!c)
+            continue;
+        t.planned += c->phase == BP_PLANNED;
+        t.issued += c->phase == BP_ISSUED;
+        t.running += c->phase == BP_RUNNING;
+        t.ending += c->phase == BP_ENDING;
+    }
+    return t;
+}
+
+static uint32_t alive(const struct tally *t)
+{
+    return t->issued + t->running + t->ending;
+}
+
+static bool wants_gpu(const struct bgang *g)
+{
+    for (uint32_t r = 0; r < g->job->nroots; r++)
+        if (g->job->roots[r].group == g->root)
+            return g->job->roots[r].wants_gpu;
+    return false;
+}
+
+static uint32_t minimum(const struct bgang *g)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->nleaves; i++)
+        n += g->leaves[i].copies * g->leaves[i].min;
+    return n;
+}
+
+/* May a decision be made about it at all: not held, not in back-off, its tasks are there. */
+static bool may_try(const struct audit *a, const struct bgang *g)
+{
+    if (g->job->held || g->not_before > a->at)
+        return false;
+    if (a->caps & CAP_MAKE)
+        return true;
+    uint32_t have = 0;
+    for (uint32_t i = 0; i < g->nslots; i++)
+        have += g->slots[i].offered && !g->slots[i].gated;
+    return have >= minimum(g);
+}
+
+static void set_pends(struct audit *a, struct bgang *g, bool pends)
+{
+    if (g->pends == pends)
+        return;
+    g->pends = pends;
+    if (wants_gpu(g))
+        a->pending_gpu += pends ? 1u : -1u;
+}
+
+void bgang_unsay(struct audit *a, struct bgang *g)
+{
+    if (g->waits && g->said)
+        a->unsaid++;
+    g->said = false;
+}
+
+void bgang_say(struct audit *a, struct bgang *g, const struct why *why)
+{
+    if (g->waits && !g->said)
+        a->unsaid--;
+    g->said = true;
+    g->why = *why;
+}
+
+static void set_waits(struct audit *a, struct bgang *g, bool waits)
+{
+    if (g->waits == waits)
+        return;
+    if (waits) {
+        g->waits = true;
+        g->said = false;
+        a->unsaid++;
+        return;
+    }
+    if (!g->said)
+        a->unsaid--;
+    g->waits = false;
+    set_pends(a, g, false);
+}
+
+void bgang_wait(struct audit *a, struct bgang *g)
+{
+    set_waits(a, g, true);
+    bgang_unsay(a, g);
+    set_pends(a, g, may_try(a, g));
+    if (g->not_before <= a->at)
+        return;
+    u64map_put(&a->gang_keys, (uint64_t)(uintptr_t)g, 1);
+    heap_push(&a->backoffs, g->not_before, (uint64_t)(uintptr_t)g, 0);
+}
+
+void backoffs_end(struct audit *a)
+{
+    while (heap_top(&a->backoffs) && heap_top(&a->backoffs)->key <= a->at) {
+        struct heap_item top = heap_pop(&a->backoffs);
+        if (u64map_get(&a->gang_keys, top.tie) == MAP_NONE)
+            continue; /* the gang is no more */
+        struct bgang *g = (struct bgang *)(uintptr_t)top.tie;
+        if (g->waits && !g->pends)
+            bgang_wait(a, g);
+    }
+}
+
+static void drop_planned(struct audit *a, struct bgang *g)
+{
+    for (uint32_t i = 0; i < g->nslots; i++)
+        if (g->slots[i].claim && g->slots[i].claim->phase == BP_PLANNED)
+            book_claim_drop(a, g->slots[i].claim);
+}
+
+/* True when it was the job's last: job and gang are no more. */
+static bool gang_over(struct audit *a, struct bgang *g)
+{
+    if (g->over)
+        return false;
+    struct bjob *j = g->job;
+    set_waits(a, g, false);
+    drop_planned(a, g);
+    g->over = true;
+    if (--j->gangs_left)
+        return false;
+    book_job_drop(a, j);
+    return true;
+}
+
+void bjob_stop(struct audit *a, struct bjob *j)
+{
+    j->cancelled = true;
+    uint32_t n = j->ngangs;
+    for (uint32_t i = 0; i < n; i++) {
+        struct tally t = bgang_tally(&j->gangs[i]);
+        if (!j->gangs[i].over && alive(&t) == 0 && gang_over(a, &j->gangs[i]))
+            return;
+    }
+}
+
+static bool succeeded(const struct bgang *g)
+{
+    const struct job_spec *spec = &g->job->spec;
+    if (spec->kind == JOB_SERVICE || g->done == 0)
+        return false;
+    if (spec->success == SUCCESS_ANY)
+        return true;
+    if (spec->success == SUCCESS_LEADER)
+        return g->slots[0].done;
+    return g->done >= g->target;
+}
+
+/* Nothing of it is left running: it waits again, or it is over. */
+static void empty(struct audit *a, struct bgang *g)
+{
+    struct bjob *j = g->job;
+    drop_planned(a, g);
+    if (j->cancelled) {
+        gang_over(a, g);
+        return;
+    }
+    if (g->tries > j->spec.tries) {
+        bjob_stop(a, j);
+        return;
+    }
+    if (j->spec.on_loss == LOSS_GANG) {
+        for (uint32_t i = 0; i < g->nslots; i++)
+            g->slots[i].done = false;
+        g->done = 0;
+    }
+    for (uint32_t i = 0; i < g->nslots; i++)
+        g->slots[i].started = g->slots[i].ready = false;
+    if (g->failed && j->spec.backoff_us)
+        g->not_before = a->at + j->spec.backoff_us;
+    g->failed = g->short_ = false;
+    g->target = 0;
+    g->launch_by = g->grace_until = 0;
+    bgang_wait(a, g);
+}
+
+bool bgang_is_short(const struct bgang *g)
+{
+    bool holds = false, lacks = false;
+    for (uint32_t i = 0; i < g->nleaves; i++) {
+        const struct bleaf *l = &g->leaves[i];
+        for (uint32_t copy = 0; copy < l->copies; copy++) {
+            uint32_t up = 0;
+            for (uint32_t k = 0; k < l->per_copy; k++) {
+                const struct bslot *s = &g->slots[l->slot0 + copy * l->per_copy + k];
+                up += s->done || (s->claim && s->claim->phase == BP_RUNNING);
+                holds |= s->claim && s->claim->phase != BP_ENDING;
+            }
+            lacks |= up < l->min;
+        }
+    }
+    return holds && lacks;
+}
+
+static int64_t latest(int64_t x, int64_t y)
+{
+    return x > y ? x : y;
+}
+
+static int64_t allowed_until(const struct bgang *g)
+{
+    int64_t until = latest(g->launch_by, g->grace_until);
+    for (uint32_t i = 0; i < g->nslots; i++)
+        if (g->slots[i].claim)
+            until = latest(until, g->slots[i].claim->retry_at);
+    return until;
+}
+
+static void watch(struct audit *a, struct bgang *g)
+{
+    u64map_put(&a->gang_keys, (uint64_t)(uintptr_t)g, 1);
+    heap_push(&a->deadlines, allowed_until(g), (uint64_t)(uintptr_t)g, 0);
+}
+
+void bgang_grace(struct audit *a, struct bgang *g)
+{
+    if (g->over || !bgang_is_short(g))
+        return;
+    g->grace_until = latest(g->grace_until, a->at + a->repair_grace_us);
+    g->short_ = true;
+    watch(a, g);
+}
+
+void bgang_changed(struct audit *a, struct bgang *g)
+{
+    if (g->over)
+        return;
+    struct tally t = bgang_tally(g);
+    if (g->waits) {
+        if (alive(&t) == 0)
+            return;
+        set_waits(a, g, false); /* launched, or adopted: the world runs it already */
+        g->target = latest(minimum(g), alive(&t));
+    }
+    uint32_t have = alive(&t) + t.planned + g->done;
+    if (have > g->target)
+        g->target = have;
+    bool won = succeeded(g);
+    if (alive(&t) == 0) {
+        if (won)
+            gang_over(a, g);
+        else
+            empty(a, g);
+        return;
+    }
+    if (t.issued + t.running == 0 && !won)
+        drop_planned(a, g);
+    bool was = g->short_;
+    g->short_ = bgang_is_short(g);
+    if (g->short_ && !was) {
+        g->grace_until = a->at + a->repair_grace_us;
+        watch(a, g);
+    }
+}
+
+void bgang_shrink(struct bgang *g)
+{
+    struct tally t = bgang_tally(g);
+    uint32_t have = t.issued + t.running + t.planned + g->done;
+    if (have >= minimum(g) && have < g->target)
+        g->target = have;
+}
+
+static void name_of(const struct bgang *g, char out[200])
+{
+    snprintf(out, 200, STR_FMT " %u.%u", (int)(g->job->spec.name.len > 150 ? 150
+                                               : g->job->spec.name.len),
+             g->job->spec.name.ptr, g->root, g->copy);
+}
+
+/* Nobody is short beyond what was allowed (invariant 2), and whoever waits has been told
+ * why (invariant 7), but for as many as the pass says it has left. */
+int members_check(struct audit *a)
+{
+    char name[200];
+    while (a->left == 0 && heap_top(&a->deadlines) &&
+           heap_top(&a->deadlines)->key < a->at) {
+        struct heap_item top = heap_pop(&a->deadlines);
+        if (u64map_get(&a->gang_keys, top.tie) == MAP_NONE)
+            continue; /* the gang is no more */
+        struct bgang *g = (struct bgang *)(uintptr_t)top.tie;
+        if (g->over || !bgang_is_short(g))
+            continue;
+        int64_t until = allowed_until(g);
+        if (until >= a->at) {
+            watch(a, g);
+            continue;
+        }
+        struct tally t = bgang_tally(g);
+        name_of(g, name);
+        return audit_bad(a, "invariant 2: gang %s is below its minimum (%u planned, %u issued, "
+                            "%u running, %u ending, %u done) at %lld; it was allowed until %lld",
+                         name, t.planned, t.issued, t.running, t.ending, g->done,
+                         (long long)a->at, (long long)until);
+    }
+    if (a->unsaid <= a->left)
+        return 0;
+    for (uint32_t i = 0; i < a->jobs.n; i++)
+        for (uint32_t k = 0; k < a->jobs.at[i]->ngangs; k++) {
+            const struct bgang *g = &a->jobs.at[i]->gangs[k];
+            if (!g->waits || g->said)
+                continue;
+            name_of(g, name);
+            return audit_bad(a, "invariant 7: gang %s waits without a reason (%u do, the "
+                                "pass left %u)", name, a->unsaid, a->left);
+        }
+    return 0;
+}
