@@ -65,9 +65,9 @@ static void room_give(struct sched *s, struct claim *c)
 {
     if (!c->taken)
         return;
-    account_claim(s, c, -1);
     cluster_give(s->cluster, &c->use);
     c->taken = false;
+    account_claim(s, c, -1); /* after: it looks at what is free now */
     if (c->shape != NONE && s->shapes.at[c->shape].tagged)
         tally_claim(s, c->shape, c->use.node, -1);
 }
