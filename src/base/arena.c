@@ -1,8 +1,8 @@
 /* arena.c - many small things that die together
  *
- * Chunks double from 4 KiB to 1 MiB. A request larger than the next chunk gets one of its
- * own, put behind the newest, so that the newest goes on being filled. Reset keeps the
- * largest chunk: a pass that repeats soon allocates nothing.
+ * Chunks double from 4 KiB to 1 MiB. A request larger than the next chunk gets one of
+ * its own, put behind the newest, so that the newest goes on being filled. Reset keeps
+ * the largest chunk: a pass that repeats soon allocates nothing.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
 

@@ -11,8 +11,8 @@ struct arena {
     char *next, *end;
 };
 
-void *arena_alloc(struct arena *a, size_t size); /* 16-aligned, not cleared */
-void *arena_zero(struct arena *a, size_t size);  /* cleared */
+void *arena_alloc(struct arena *a, size_t size);     /* 16-aligned, not cleared */
+void *arena_zero(struct arena *a, size_t size);      /* cleared */
 struct str arena_str(struct arena *a, struct str s); /* copy, zero-terminated too */
 void arena_reset(struct arena *a); /* frees all but one chunk, which is reused */
 void arena_done(struct arena *a);

@@ -1,7 +1,7 @@
 /* buf.c - bytes that grow: what is written piece by piece
  *
- * Room doubles, so adding n bytes costs O(n) on average. One byte more than len is always
- * there for the terminating zero.
+ * Room doubles, so adding n bytes costs O(n) on average. One byte more than len is
+ * always there for the terminating zero.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
 
@@ -115,23 +115,12 @@ void buf_html(struct buf *b, struct str s)
 {
     for (size_t i = 0; i < s.len; i++) {
         switch (s.ptr[i]) {
-        case '&':
-            buf_z(b, "&amp;");
-            break;
-        case '<':
-            buf_z(b, "&lt;");
-            break;
-        case '>':
-            buf_z(b, "&gt;");
-            break;
-        case '"':
-            buf_z(b, "&quot;");
-            break;
-        case '\'':
-            buf_z(b, "&#39;");
-            break;
-        default:
-            buf_char(b, s.ptr[i]);
+        case '&': buf_z(b, "&amp;"); break;
+        case '<': buf_z(b, "&lt;"); break;
+        case '>': buf_z(b, "&gt;"); break;
+        case '"': buf_z(b, "&quot;"); break;
+        case '\'': buf_z(b, "&#39;"); break;
+        default: buf_char(b, s.ptr[i]);
         }
     }
 }

@@ -3,17 +3,17 @@
  * The row under work lies whole in one buffer; cells are views into it. The bytes that
  * matter (delimiter, quote, newline) are found 64 at a time as the bits of a mask, with
  * SSE2 or else eight bytes a step in plain words (the exact zero-byte test of Warren,
- * "Hacker's Delight" 6-1, and a multiplication that gathers the bits; Langdale and Lemire,
- * "Parsing gigabytes of JSON per second", 2019, has the idea of the mask). The parser
- * walks the bits, so it takes one step a cell. A row that reaches behind what is loaded is
- * moved to the front and parsed again after the next read; the buffer doubles, so a row of
- * n bytes costs O(n).
+ * "Hacker's Delight" 6-1, and a multiplication that gathers the bits; Langdale and
+ * Lemire, "Parsing gigabytes of JSON per second", 2019, has the idea of the mask). The
+ * parser walks the bits, so it takes one step a cell. A row that reaches behind what is
+ * loaded is moved to the front and parsed again after the next read; the buffer
+ * doubles, so a row of n bytes costs O(n).
  *
- * Quotes follow RFC 4180: a cell that begins with the quote runs to the next single one, a
- * double one inside stands for itself. Such cells are joined in place only when their row
- * is complete, since the row may be parsed twice. A quote inside an unquoted cell is an
- * ordinary byte (as Python's csv reads it). With delimiter ' ' there are no quotes, and
- * runs of blanks and tabs separate.
+ * Quotes follow RFC 4180: a cell that begins with the quote runs to the next single
+ * one, a double one inside stands for itself. Such cells are joined in place only when
+ * their row is complete, since the row may be parsed twice. A quote inside an unquoted
+ * cell is an ordinary byte (as Python's csv reads it). With delimiter ' ' there are no
+ * quotes, and runs of blanks and tabs separate.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/csv.h"
 
@@ -30,17 +30,17 @@ enum { READ_SIZE = 256 << 10, BLOCK = 64 };
 
 /* Where a line begins inside a row whose quoted cells hold newlines. */
 struct line_break {
-    uint32_t cell; /* the cell with the newline; the cells behind it stand on the new line */
-    uint32_t nlines; /* newlines up to here since the row began */
+    uint32_t cell;     /* holds the newline; those behind it stand on the new line */
+    uint32_t nlines;   /* newlines up to here since the row began */
     const char *start; /* first byte of that line */
 };
 
 struct csv {
     struct infile *in;
     char delim, quote;
-    bool ended;        /* the file has no more bytes */
-    bool begun;        /* the byte order mark was looked for */
-    char *data;        /* room + BLOCK bytes; zeros behind end */
+    bool ended; /* the file has no more bytes */
+    bool begun; /* the byte order mark was looked for */
+    char *data; /* room + BLOCK bytes; zeros behind end */
     size_t room;
     size_t end;        /* bytes loaded */
     size_t pos;        /* first byte of the next row */
@@ -52,7 +52,7 @@ struct csv {
     uint32_t n;
     VEC(struct line_break) breaks;
     VEC(uint32_t) doubled; /* cells of the row with doubled quotes */
-    struct err failed; /* code > 0: every further call says so again */
+    struct err failed;     /* code > 0: every further call says so again */
     struct str cells[CSV_CELLS_MAX];
 };
 
@@ -88,8 +88,9 @@ const char *csv_name(const struct csv *c)
 #if defined(__SSE2__) && !defined(CSV_PORTABLE)
 static inline uint64_t match16(__m128i x, __m128i d, __m128i nl, __m128i q)
 {
-    __m128i hit = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(x, d), _mm_cmpeq_epi8(x, nl)),
-                               _mm_cmpeq_epi8(x, q));
+    __m128i hit =
+        _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(x, d), _mm_cmpeq_epi8(x, nl)),
+                     _mm_cmpeq_epi8(x, q));
     return (uint64_t)(uint32_t)_mm_movemask_epi8(hit);
 }
 
@@ -146,8 +147,8 @@ static void load_end(struct csv *c)
     memset(c->data + c->end, 0, BLOCK);
 }
 
-/* Load more behind what is left of the row at pos, which moves to the front. 1, or 0 when
- * nothing came, or -errno. */
+/* Load more behind what is left of the row at pos, which moves to the front. 1, or 0
+ * when nothing came, or -errno. */
 static int load(struct csv *c, struct err *err)
 {
     if (c->ended)
@@ -206,8 +207,8 @@ static void note_breaks(struct csv *c, const char *from, const char *to)
 
 enum { NEED_MORE = 0, CELL_DONE = 1 };
 
-/* The quoted cell whose opening quote stands at `at`. CELL_DONE with *ret_next behind its
- * closing quote, NEED_MORE, or -errno (in c->failed). */
+/* The quoted cell whose opening quote stands at `at`. CELL_DONE with *ret_next behind
+ * its closing quote, NEED_MORE, or -errno (in c->failed). */
 static int quoted_cell(struct csv *c, size_t at, size_t *ret_next)
 {
     const char *from = c->data + at + 1, *end = c->data + c->end, *p = from;
@@ -339,7 +340,8 @@ static int blank_row(struct csv *c)
 /* Is the row that was read a line without anything on it? */
 static bool is_empty_row(const struct csv *c)
 {
-    return c->n == 0 || (c->n == 1 && c->cells[0].len == 0 && c->cells[0].ptr == c->row);
+    return c->n == 0 ||
+           (c->n == 1 && c->cells[0].len == 0 && c->cells[0].ptr == c->row);
 }
 
 static int fail_again(struct csv *c, struct err *err)
@@ -354,9 +356,9 @@ int csv_next(struct csv *c, struct csv_row *ret, struct err *err)
     if (c->failed.code)
         return fail_again(c, err);
     for (;;) {
-        int rc = c->pos == c->end    ? NEED_MORE
+        int rc = c->pos == c->end  ? NEED_MORE
                  : c->delim == ' ' ? blank_row(c)
-                                     : delimited_row(c);
+                                   : delimited_row(c);
         if (rc == CELL_DONE && c->pos - (size_t)(c->row - c->data) <= CSV_ROW_MAX) {
             if (is_empty_row(c))
                 continue;

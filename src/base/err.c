@@ -1,8 +1,8 @@
 /* err.c - a negative errno with a sentence
  *
- * The text is formatted into a buffer of its own first, so that it may quote the text it
- * replaces; then it is made fit for one line of a terminal: control bytes become '?' and a
- * UTF-8 sequence that the end of the buffer cut goes away whole.
+ * The text is formatted into a buffer of its own first, so that it may quote the text
+ * it replaces; then it is made fit for one line of a terminal: control bytes become '?'
+ * and a UTF-8 sequence that the end of the buffer cut goes away whole.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
 

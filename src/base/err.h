@@ -5,15 +5,16 @@
 #define MUSTER_ERR_H
 
 struct err {
-    int code;        /* positive errno; 0: nothing happened */
-    char text[480];  /* one sentence, no newline, no full stop */
+    int code;       /* positive errno; 0: nothing happened */
+    char text[480]; /* one sentence, no newline, no full stop */
 };
 
 /* Set the text and return -code. err may be NULL (then only the code is returned). */
 int err_set(struct err *err, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Put "prefix: " before the text that is there; returns -err->code (-EINVAL if NULL). */
+/* Put "prefix: " before the text that is there; returns -err->code (-EINVAL if
+ * NULL). */
 int err_prefix(struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

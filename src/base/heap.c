@@ -1,8 +1,8 @@
 /* heap.c - a 4-ary min-heap of (key, tie, item)
  *
- * Four children a parent: half the levels of a binary heap, and the four lie next to each
- * other (LaMarca and Ladner, "The influence of caches on the performance of heaps", 1996).
- * Both sifts move a hole and write the item once.
+ * Four children a parent: half the levels of a binary heap, and the four lie next to
+ * each other (LaMarca and Ladner, "The influence of caches on the performance of
+ * heaps", 1996). Both sifts move a hole and write the item once.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/heap.h"
 

@@ -1,6 +1,6 @@
 /* heap.h - a 4-ary min-heap of (key, tie, item) triples; item is a caller's index
- * Smallest key first; equal keys by smallest tie. O(log n). There is no removal from the
- * middle: the caller drops what has become stale when it reaches the top.
+ * Smallest key first; equal keys by smallest tie. O(log n). There is no removal from
+ * the middle: the caller drops what has become stale when it reaches the top.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef MUSTER_HEAP_H
 #define MUSTER_HEAP_H

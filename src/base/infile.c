@@ -1,9 +1,10 @@
 /* infile.c - read a file as one stream of bytes, plain, gzip or zstd
  *
- * The first bytes choose the reader. Compressed data is decoded through one 128 KiB input
- * buffer, member after member (gzip) and frame after frame (zstd), as both formats allow;
- * the checksums of both are checked by their libraries. A stream that ends inside a member
- * or a frame is -EBADMSG: a cut download must not look like a short trace.
+ * The first bytes choose the reader. Compressed data is decoded through one 128 KiB
+ * input buffer, member after member (gzip) and frame after frame (zstd), as both
+ * formats allow; the checksums of both are checked by their libraries. A stream that
+ * ends inside a member or a frame is -EBADMSG: a cut download must not look like a
+ * short trace.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/infile.h"
 
@@ -24,13 +25,13 @@ enum infile_form { FORM_PLAIN = 0, FORM_GZIP, FORM_ZSTD };
 
 struct infile {
     char *name;
-    int fd;          /* -1: the bytes are all in `in` from the start */
+    int fd; /* -1: the bytes are all in `in` from the start */
     bool owns_fd;
-    bool ended;      /* nothing more comes from fd */
-    bool inside;     /* between the first and last byte of a member or frame */
+    bool ended;  /* nothing more comes from fd */
+    bool inside; /* between the first and last byte of a member or frame */
     enum infile_form form;
-    char *room;      /* input buffer; NULL for memory */
-    const char *in;  /* not yet used input: */
+    char *room;     /* input buffer; NULL for memory */
+    const char *in; /* not yet used input: */
     size_t left;
     z_stream z;
     ZSTD_DStream *zstd;
@@ -177,7 +178,8 @@ static long plain_read(struct infile *in, char *out, size_t room, struct err *er
     return (long)n;
 }
 
-static int damaged(struct infile *in, const char *form, const char *why, struct err *err)
+static int damaged(struct infile *in, const char *form, const char *why,
+                   struct err *err)
 {
     return err_set(err, EBADMSG, "%s: damaged %s data: %s", in->name, form, why);
 }
@@ -240,12 +242,9 @@ long infile_read(struct infile *in, void *out, size_t room, struct err *err)
     if (room == 0)
         return 0;
     switch (in->form) {
-    case FORM_GZIP:
-        return gzip_read(in, out, room, err);
-    case FORM_ZSTD:
-        return zstd_read(in, out, room, err);
-    default:
-        return plain_read(in, out, room, err);
+    case FORM_GZIP: return gzip_read(in, out, room, err);
+    case FORM_ZSTD: return zstd_read(in, out, room, err);
+    default: return plain_read(in, out, room, err);
     }
 }
 

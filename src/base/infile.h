@@ -13,7 +13,8 @@ int infile_open(struct infile **ret, const char *path, struct err *err);
 /* The same over bytes in memory (fuzzers, tests); borrows them. */
 int infile_open_mem(struct infile **ret, const void *data, size_t len, const char *name,
                     struct err *err);
-/* Bytes read (0: end), or -errno with err (damaged or cut compressed data is -EBADMSG). */
+/* Bytes read (0: end), or -errno with err (damaged or cut compressed data is
+ * -EBADMSG). */
 long infile_read(struct infile *in, void *out, size_t room, struct err *err);
 const char *infile_name(const struct infile *in);
 void infile_close(struct infile *in); /* NULL is fine */

@@ -1,10 +1,10 @@
 /* map.c - two hash tables: string -> u32 and u64 -> u32
  *
- * Open addressing with linear steps, at most 5/8 full, a power of two of cells. A removal
- * moves the following cells of the same run back (Knuth 6.4, algorithm R), so there are no
- * tombstones and a table that lives long stays as fast as a new one. A string cell keeps
- * 32 bits of the hash beside the key: a wrong cell is passed over without touching its
- * text.
+ * Open addressing with linear steps, at most 5/8 full, a power of two of cells. A
+ * removal moves the following cells of the same run back (Knuth 6.4, algorithm R), so
+ * there are no tombstones and a table that lives long stays as fast as a new one. A
+ * string cell keeps 32 bits of the hash beside the key: a wrong cell is passed over
+ * without touching its text.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/map.h"
 
@@ -18,8 +18,8 @@ enum { CELLS_MIN = 16 };
 struct strmap_cell {
     const char *ptr;
     uint32_t len;
-    uint32_t hash; /* upper half; the lower one chose the cell */
-    uint32_t home; /* lower half */
+    uint32_t hash;  /* upper half; the lower one chose the cell */
+    uint32_t home;  /* lower half */
     uint32_t value; /* MAP_NONE: the cell is empty */
 };
 
@@ -34,8 +34,8 @@ static inline bool is_full(uint32_t n, uint32_t mask)
     return (uint64_t)(n + 1) * 8 > ((uint64_t)mask + 1) * 5;
 }
 
-/* Does the entry at home h stand at cell i only because cell `gap` was taken? Then it may
- * move there: h lies not in the (cyclic) range behind gap up to i. */
+/* Does the entry at home h stand at cell i only because cell `gap` was taken? Then it
+ * may move there: h lies not in the (cyclic) range behind gap up to i. */
 static inline bool may_move(uint32_t h, uint32_t gap, uint32_t i, uint32_t mask)
 {
     return ((i - h) & mask) >= ((i - gap) & mask);

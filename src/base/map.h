@@ -9,12 +9,14 @@
 #define MAP_NONE UINT32_MAX
 
 struct strmap_cell;
-struct strmap { /* zero it to make it empty; keys are borrowed: they must outlive the entry */
+/* Zero it to make it empty. Keys are borrowed: they must outlive their entry. */
+struct strmap {
     struct strmap_cell *cells;
     uint32_t n, mask;
 };
 uint32_t strmap_get(const struct strmap *m, struct str key); /* MAP_NONE: absent */
-void strmap_put(struct strmap *m, struct str key, uint32_t value); /* replaces key too */
+/* Replaces the key too. value must not be MAP_NONE. */
+void strmap_put(struct strmap *m, struct str key, uint32_t value);
 void strmap_del(struct strmap *m, struct str key);
 void strmap_clear(struct strmap *m);
 void strmap_done(struct strmap *m);

@@ -2,8 +2,8 @@
  *
  * Out of memory aborts with the size on stderr: muster's processes have no use for half
  * their state, and the journal brings back what was settled. For tests the environment
- * variable MUSTER_MALLOC_FILL=<byte, decimal or 0x..> fills new memory with that byte, so
- * that a result which depends on uncleared memory shows itself under two fills.
+ * variable MUSTER_MALLOC_FILL=<byte, decimal or 0x..> fills new memory with that byte,
+ * so that a result which depends on uncleared memory shows itself under two fills.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
 

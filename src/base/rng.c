@@ -1,10 +1,10 @@
 /* rng.c - reproducible random numbers: xoshiro256** seeded by splitmix64
  *
- * Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021; reference
- * code at prng.di.unimi.it. Stream 0 of a seed is exactly their procedure (four outputs of
- * splitmix64 from the seed); stream k starts from the seed XOR the splitmix64 finaliser of
- * k, so that neighbouring streams begin far apart. Bounded numbers: Lemire, "Fast random
- * integer generation in an interval", 2019.
+ * Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021;
+ * reference code at prng.di.unimi.it. Stream 0 of a seed is exactly their procedure
+ * (four outputs of splitmix64 from the seed); stream k starts from the seed XOR the
+ * splitmix64 finaliser of k, so that neighbouring streams begin far apart. Bounded
+ * numbers: Lemire, "Fast random integer generation in an interval", 2019.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/rng.h"
 
@@ -47,7 +47,7 @@ uint64_t rng_below(struct rng *r, uint64_t n)
     assert(n > 0);
     unsigned __int128 m = (unsigned __int128)rng_u64(r) * n;
     if ((uint64_t)m < n) {
-        uint64_t least = (0 - n) % n; /* 2^64 mod n: below it the draw would be biased */
+        uint64_t least = (0 - n) % n; /* 2^64 mod n: a draw below it is biased */
         while ((uint64_t)m < least)
             m = (unsigned __int128)rng_u64(r) * n;
     }

@@ -1,10 +1,10 @@
 /* str.c - strings by pointer and length: cutting, numbers, UTF-8
  *
- * Numbers are read without the C library where that is exact: a decimal whose digits fit
- * in 2^53 and whose power of ten is within 10^22 is one correctly rounded multiplication
- * or division of two exact doubles (Clinger, "How to read floating point numbers
- * accurately", 1990). Anything else is copied into a bounded buffer for strtod; the
- * program never calls setlocale, so strtod reads a decimal point.
+ * Numbers are read without the C library where that is exact: a decimal whose digits
+ * fit in 2^53 and whose power of ten is within 10^22 is one correctly rounded
+ * multiplication or division of two exact doubles (Clinger, "How to read floating point
+ * numbers accurately", 1990). Anything else is copied into a bounded buffer for strtod;
+ * the program never calls setlocale, so strtod reads a decimal point.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/str.h"
 
@@ -189,8 +189,8 @@ size_t str_utf8_step(struct str s)
     unsigned char c = p[0], low = 0x80, high = 0xbf;
     if (c < 0x80)
         return 1;
-    size_t n = c >= 0xc2 && c <= 0xdf ? 2
-               : (c & 0xf0) == 0xe0   ? 3
+    size_t n = c >= 0xc2 && c <= 0xdf   ? 2
+               : (c & 0xf0) == 0xe0     ? 3
                : c >= 0xf0 && c <= 0xf4 ? 4
                                         : 0;
     if (n == 0 || s.len < n)

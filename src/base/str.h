@@ -53,8 +53,9 @@ struct str str_trim(struct str s);
 struct str str_cut(struct str *rest, char sep);
 
 /* Whole-string numbers, decimal, C syntax, no locale. 0, -EINVAL (not a number, or text
- * behind it) or -ERANGE; *ret is untouched on failure. Doubles: the nearest one; no inf,
- * nan or hexadecimal; too large is -ERANGE, too small is the nearest (down to 0). */
+ * behind it) or -ERANGE; *ret is untouched on failure. Doubles: the nearest one; no
+ * inf, nan or hexadecimal; too large is -ERANGE, too small is the nearest (down to
+ * 0). */
 int str_to_i64(struct str s, int64_t *ret);
 int str_to_u64(struct str s, uint64_t *ret);
 int str_to_double(struct str s, double *ret);

@@ -3,8 +3,8 @@
  * Everything is integer arithmetic: a number is taken as whole part and fraction over a
  * power of ten, multiplied by its unit in 128 bits and rounded half up, so "0.1s" is
  * 100000 us on every machine. Dates are the proleptic Gregorian calendar by days since
- * 1970 (Hinnant, "chrono-compatible low-level date algorithms"), without the C library's
- * time zone.
+ * 1970 (Hinnant, "chrono-compatible low-level date algorithms"), without the C
+ * library's time zone.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/units.h"
 
@@ -111,9 +111,9 @@ struct unit {
 };
 
 static const struct unit time_units[] = {
-    {"us", 1},          {"ms", US_PER_MS},   {"s", US_PER_S},
-    {"sec", US_PER_S},  {"min", US_PER_MIN}, {"m", US_PER_MIN},
-    {"h", US_PER_H},    {"d", US_PER_DAY},   {NULL, 0},
+    {"us", 1},         {"ms", US_PER_MS},   {"s", US_PER_S},
+    {"sec", US_PER_S}, {"min", US_PER_MIN}, {"m", US_PER_MIN},
+    {"h", US_PER_H},   {"d", US_PER_DAY},   {NULL, 0},
 };
 
 static uint64_t unit_size(const struct unit *units, struct str name)
@@ -196,8 +196,9 @@ int duration_parse(struct str s, int64_t *ret_us, struct err *err)
         clock |= *p == ':' || (*p == '-' && p > in.p);
     int rc = clock ? clock_parse(in, &us) : pieces_parse(in, &us);
     if (rc == -EINVAL)
-        return bad(err, EINVAL, s,
-                   "is no duration (90, 90s, 1.5h, 10m, 2d, 250ms, HH:MM:SS, D-HH:MM:SS)");
+        return bad(
+            err, EINVAL, s,
+            "is no duration (90, 90s, 1.5h, 10m, 2d, 250ms, HH:MM:SS, D-HH:MM:SS)");
     if (rc < 0)
         return bad(err, ERANGE, s, "is no duration: a part is out of its range");
     if (us > (u128)INT64_MAX)
@@ -256,7 +257,8 @@ int milli_parse(struct str s, int64_t *ret_milli, struct err *err)
     return 0;
 }
 
-/* Days from 1970-01-01 to the date; years begin in March, so the leap day comes last. */
+/* Days from 1970-01-01 to the date; years begin in March, so the leap day comes
+ * last. */
 static int64_t days_from_civil(int64_t y, uint32_t m, uint32_t d)
 {
     y -= m <= 2;
@@ -358,15 +360,17 @@ int time_parse(struct str s, int64_t *ret_us, struct err *err)
     int64_t days = 0, us = 0, zone = 0;
     int rc = date_scan(&in, &days);
     if (rc == 0 && in.p < in.end) {
-        rc = scan_char(&in, 'T') || scan_char(&in, ' ') ? clock_scan(&in, &us) : -EINVAL;
+        bool clock = scan_char(&in, 'T') || scan_char(&in, ' ');
+        rc = clock ? clock_scan(&in, &us) : -EINVAL;
         if (rc == 0)
             rc = zone_scan(&in, &zone);
     }
     if (rc == 0 && in.p != in.end)
         rc = -EINVAL;
     if (rc == -EINVAL)
-        return bad(err, EINVAL, s,
-                   "is no time (2017-10-01, 2017-10-01 00:00:45, 2017-10-01T00:00:45Z)");
+        return bad(
+            err, EINVAL, s,
+            "is no time (2017-10-01, 2017-10-01 00:00:45, 2017-10-01T00:00:45Z)");
     if (rc < 0)
         return bad(err, ERANGE, s, "is no time: a part is out of its range");
     *ret_us = days * US_PER_DAY + us - zone;
@@ -451,7 +455,8 @@ char *size_text(uint64_t bytes, char out[24])
                                         " TiB", " PiB", " EiB"};
     uint32_t unit = 0;
     u128 tenths = (u128)bytes * 10;
-    while (unit < 6 && (tenths + (((u128)1 << (10 * unit)) >> 1)) >> (10 * unit) >= 10240)
+    while (unit < 6 &&
+           (tenths + (((u128)1 << (10 * unit)) >> 1)) >> (10 * unit) >= 10240)
         unit++;
     tenths = (tenths + (((u128)1 << (10 * unit)) >> 1)) >> (10 * unit);
     uint64_t v = (uint64_t)tenths;

@@ -18,10 +18,10 @@
 
 /* "90", "90s", "1.5h", "10m", "2d", "250ms", "10us", and the colon forms "MM:SS",
  * "HH:MM:SS", "D-HH[:MM[:SS]]" of Slurm (seconds may have a fraction); "1h 30m"; a bare
- * number is seconds. Not negative. All parsers here round half up, return 0, or -EINVAL or
- * -ERANGE with err quoting the text, and take blanks around it. */
+ * number is seconds. Not negative. All parsers here round half up, return 0, or -EINVAL
+ * or -ERANGE with err quoting the text, and take blanks around it. */
 int duration_parse(struct str s, int64_t *ret_us, struct err *err);
-/* "16", "16k", "64Ki", "80GiB", "80GB", "1.5T": suffix B optional; i = powers of 1024. */
+/* "16", "16k", "64Ki", "80GiB", "80GB", "1.5T": B is optional; i = powers of 1024. */
 int size_parse(struct str s, uint64_t *ret_bytes, struct err *err);
 /* "2" or "1.5" -> 2000, 1500; "500m" -> 500 (CPUs or GPUs to milli). */
 int milli_parse(struct str s, int64_t *ret_milli, struct err *err);
@@ -29,11 +29,11 @@ int milli_parse(struct str s, int64_t *ret_milli, struct err *err);
  * Returns microseconds since 1970. */
 int time_parse(struct str s, int64_t *ret_us, struct err *err);
 
-/* Format into out (>= 24 bytes) and return out: "3 d 4 h", "12 min", "90 s", "250 ms". */
+/* Format into out and return out: "3 d 4 h", "12 min", "90 s", "250 ms". */
 char *duration_text(int64_t us, char out[24]);
-char *size_text(uint64_t bytes, char out[24]);   /* "80 GiB" */
-char *milli_text(int64_t milli, char out[24]);   /* "1.5", "8" */
-char *count_text(uint64_t n, char out[24]);      /* "12,345"; no commas from 10^18 on */
-char *time_text(int64_t us, char out[24]);       /* "2017-10-01 00:00:45" UTC, floored */
+char *size_text(uint64_t bytes, char out[24]); /* "80 GiB" */
+char *milli_text(int64_t milli, char out[24]); /* "1.5", "8" */
+char *count_text(uint64_t n, char out[24]);    /* "12,345"; no commas from 10^18 on */
+char *time_text(int64_t us, char out[24]);     /* "2017-10-01 00:00:45" UTC, floored */
 
 #endif

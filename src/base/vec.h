@@ -17,9 +17,9 @@
 
 void vec_grow_raw(void *at_ptr, uint32_t *room, uint32_t need, size_t item);
 
-#define vec_reserve(v, need)                                                      \
-    do {                                                                          \
-        if ((v)->room < (uint32_t)(need))                                         \
+#define vec_reserve(v, need)                                                       \
+    do {                                                                           \
+        if ((v)->room < (uint32_t)(need))                                          \
             vec_grow_raw(&(v)->at, &(v)->room, (uint32_t)(need), sizeof *(v)->at); \
     } while (0)
 #define vec_push(v, ...)                   \
@@ -37,12 +37,12 @@ void vec_grow_raw(void *at_ptr, uint32_t *room, uint32_t need, size_t item);
         (v)->n = vec_n_;                                                              \
     } while (0)
 #define vec_clear(v) ((void)((v)->n = 0))
-#define vec_done(v)        \
-    do {                   \
-        free((v)->at);     \
-        (v)->at = NULL;    \
-        (v)->n = 0;        \
-        (v)->room = 0;     \
+#define vec_done(v)     \
+    do {                \
+        free((v)->at);  \
+        (v)->at = NULL; \
+        (v)->n = 0;     \
+        (v)->room = 0;  \
     } while (0)
 
 #endif

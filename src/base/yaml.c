@@ -1,11 +1,11 @@
 /* yaml.c - a small YAML file as a tree that remembers where each thing stood
  *
  * libyaml's events become nodes in an arena, with a stack of open containers instead of
- * recursion. What would make a file mean something else than it shows is refused: anchors,
- * aliases, merge keys, tags, several documents, keys that are not scalars, and the same
- * key twice (small maps by comparison, large ones by a hash table). Depth and the number
- * of nodes are capped. A scalar has no type of its own; the typed readers decide, so that
- * "no" or "1e3" mean something only where a reader asks for it.
+ * recursion. What would make a file mean something else than it shows is refused:
+ * anchors, aliases, merge keys, tags, several documents, keys that are not scalars, and
+ * the same key twice (small maps by comparison, large ones by a hash table). Depth and
+ * the number of nodes are capped. A scalar has no type of its own; the typed readers
+ * decide, so that "no" or "1e3" mean something only where a reader asks for it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/yaml.h"
 
@@ -22,9 +22,9 @@
 enum { KEYS_COMPARED_MAX = 16, NAME_LEN_MAX = 64, QUOTE_MAX = 60 };
 
 struct level {
-    struct ynode *node;  /* an open list or map */
-    struct ynode *last;  /* its newest child */
-    struct ynode *key;   /* map: a key that waits for its value (a scalar node) */
+    struct ynode *node; /* an open list or map */
+    struct ynode *last; /* its newest child */
+    struct ynode *key;  /* map: a key that waits for its value (a scalar node) */
 };
 
 struct loader {
@@ -69,9 +69,9 @@ static int fail_syntax(struct loader *l)
         return fail(l, mark_of(l->text, p->problem_offset), EINVAL, problem);
     if (!p->context)
         return fail(l, p->problem_mark, EINVAL, problem);
-    return err_set(l->err, EINVAL, "%s:%zu:%zu: %s (%s that began in line %zu)", l->file,
-                   p->problem_mark.line + 1, p->problem_mark.column + 1, problem,
-                   p->context, p->context_mark.line + 1);
+    return err_set(l->err, EINVAL, "%s:%zu:%zu: %s (%s that began in line %zu)",
+                   l->file, p->problem_mark.line + 1, p->problem_mark.column + 1,
+                   problem, p->context, p->context_mark.line + 1);
 }
 
 static struct ynode *node_create(struct loader *l, enum ynode_kind kind, yaml_mark_t at)
@@ -84,7 +84,8 @@ static struct ynode *node_create(struct loader *l, enum ynode_kind kind, yaml_ma
     return n;
 }
 
-/* Hang n where the parser stands: as the root, a list's item, a map's key or its value. */
+/* Hang n where the parser stands: as the root, a list's item, a map's key or its
+ * value. */
 static int node_add(struct loader *l, struct ynode *n, yaml_mark_t at)
 {
     if (++l->nnodes > YAML_NODES_MAX)
@@ -120,8 +121,9 @@ static int node_add(struct loader *l, struct ynode *n, yaml_mark_t at)
 static int same_key(struct loader *l, const struct ynode *n)
 {
     int len = n->key.len > QUOTE_MAX ? QUOTE_MAX : (int)n->key.len;
-    return err_set(l->err, EINVAL, "%s:%u:%u: the key \"%.*s\" stands twice in this map",
-                   l->file, n->key_line, n->key_column, len, n->key.ptr);
+    return err_set(l->err, EINVAL,
+                   "%s:%u:%u: the key \"%.*s\" stands twice in this map", l->file,
+                   n->key_line, n->key_column, len, n->key.ptr);
 }
 
 /* No key twice; the error stands at the second one. */
@@ -191,8 +193,7 @@ static int on_event(struct loader *l, const yaml_event_t *e)
         return 0;
     case YAML_ALIAS_EVENT:
         return fail(l, e->start_mark, EINVAL, "aliases (*) are not read here");
-    case YAML_SCALAR_EVENT:
-        return on_scalar(l, e);
+    case YAML_SCALAR_EVENT: return on_scalar(l, e);
     case YAML_SEQUENCE_START_EVENT:
         return on_open(l, YNODE_LIST, e->data.sequence_start.anchor,
                        e->data.sequence_start.tag, e->start_mark);
@@ -200,12 +201,9 @@ static int on_event(struct loader *l, const yaml_event_t *e)
         return on_open(l, YNODE_MAP, e->data.mapping_start.anchor,
                        e->data.mapping_start.tag, e->start_mark);
     case YAML_SEQUENCE_END_EVENT:
-    case YAML_MAPPING_END_EVENT:
-        return on_close(l);
-    case YAML_STREAM_END_EVENT:
-        return 1;
-    default:
-        return 0;
+    case YAML_MAPPING_END_EVENT: return on_close(l);
+    case YAML_STREAM_END_EVENT: return 1;
+    default: return 0;
     }
 }
 
@@ -280,7 +278,8 @@ static uint32_t least(uint32_t a, uint32_t b, uint32_t c)
     return m < c ? m : c;
 }
 
-/* Levenshtein's distance, one row at a time; texts beyond NAME_LEN_MAX are far from all. */
+/* Levenshtein's distance, one row at a time; texts beyond NAME_LEN_MAX are far from
+ * all. */
 static uint32_t distance(struct str a, struct str b)
 {
     uint32_t row[NAME_LEN_MAX + 1];

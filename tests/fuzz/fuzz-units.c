@@ -1,7 +1,8 @@
 /* fuzz-units.c - any bytes as a number, duration, size, amount and time
  *
- * Beside not crashing: a failure writes nothing, no duration or amount is negative, a time
- * that can be printed reads back to its second, and a double is what strtod makes of it.
+ * Beside not crashing: a failure writes nothing, no duration or amount is negative, a
+ * time that can be printed reads back to its second, and a double is what strtod makes
+ * of it.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <math.h>
@@ -69,7 +70,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         MUST(us == -77 && err.code && err.text[0]);
     if (milli_parse(s, &milli, &err) == 0) {
         int64_t back = -1;
-        MUST(milli >= 0 && milli_parse(str_of(milli_text(milli, out)), &back, &err) == 0);
+        MUST(milli >= 0 &&
+             milli_parse(str_of(milli_text(milli, out)), &back, &err) == 0);
         MUST(back == milli);
     } else {
         MUST(milli == -77);

@@ -1,7 +1,7 @@
 /* fuzz-yaml.c - any bytes as a YAML file, every node through every typed read
  *
- * Beside not crashing: counts are right, no map has a key twice, nothing lies deeper than
- * the limit, and a failed read writes nothing.
+ * Beside not crashing: counts are right, no map has a key twice, nothing lies deeper
+ * than the limit, and a failed read writes nothing.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
@@ -57,7 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct arena a = {0};
     struct err err = {0};
     struct ynode *root = NULL;
-    int rc = yaml_parse("fuzz", (struct str){(const char *)data, size}, &a, &root, &err);
+    int rc =
+        yaml_parse("fuzz", (struct str){(const char *)data, size}, &a, &root, &err);
     MUST(rc == 0 ? root != NULL : err.code == -rc && err.text[0] && !root);
     if (rc == 0)
         walk(root, 0);

@@ -39,8 +39,8 @@ static void test_fmt(void)
             buf_pad(&b, '-', (size_t)before);
             buf_fmt(&b, "%0*d|%s", n ? n : 1, 7, "end");
             memset(want, '-', sizeof want);
-            snprintf(want + before, sizeof want - (size_t)before, "%0*d|%s", n ? n : 1, 7,
-                     "end");
+            snprintf(want + before, sizeof want - (size_t)before, "%0*d|%s", n ? n : 1,
+                     7, "end");
             bad += b.len != strlen(want) || strcmp(b.data, want) != 0;
             buf_done(&b);
         }
@@ -53,7 +53,8 @@ static void test_json(void)
     static const struct {
         struct str in;
         const char *want;
-    } rows[] = { /* RFC 8259, section 7 */
+    } rows[] = {
+        /* RFC 8259, section 7 */
         {{NULL, 0}, "\"\""},
         {STR("plain"), "\"plain\""},
         {STR("a\"b\\c/d"), "\"a\\\"b\\\\c/d\""},
@@ -77,12 +78,14 @@ static void test_json(void)
         char text[40];
         size_t n = rng_below(&r, sizeof text);
         for (size_t k = 0; k < n; k++)
-            text[k] = (char)(rng_below(&r, 2) ? rng_below(&r, 128) : rng_below(&r, 256));
+            text[k] =
+                (char)(rng_below(&r, 2) ? rng_below(&r, 128) : rng_below(&r, 256));
         struct str s = {text, n};
         struct buf b = {0};
         buf_json(&b, s);
         json_t *j = json_loadb(b.data, b.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-        bool same = j && str_eq(s, (struct str){json_string_value(j), json_string_length(j)});
+        bool same =
+            j && str_eq(s, (struct str){json_string_value(j), json_string_length(j)});
         bad += !j || (str_is_utf8(s) && !same);
         json_decref(j);
         buf_done(&b);
@@ -94,8 +97,7 @@ static void test_html(void)
 {
     struct buf b = {0};
     buf_html(&b, STR("<a href=\"x\" t='1'>A & B</a> €"));
-    is_str(b.data,
-           "&lt;a href=&quot;x&quot; t=&#39;1&#39;&gt;A &amp; B&lt;/a&gt; €",
+    is_str(b.data, "&lt;a href=&quot;x&quot; t=&#39;1&#39;&gt;A &amp; B&lt;/a&gt; €",
            "what HTML would read is escaped");
     buf_done(&b);
 }
@@ -126,7 +128,8 @@ static void test_arena(void)
         arena_reset(&a);
     }
     is_int(odd, 0, "every piece is aligned to 16");
-    is_int(changed, 0, "no piece overlaps another, cleared ones are clear, over 3 resets");
+    is_int(changed, 0,
+           "no piece overlaps another, cleared ones are clear, over 3 resets");
     void *first = arena_alloc(&a, 100);
     arena_reset(&a);
     ok(arena_alloc(&a, 100) == first, "a reset arena reuses its chunk");

@@ -42,7 +42,8 @@ static void check_table(const struct table_row *t, size_t n, char delim, char qu
         struct buf out = {0};
         struct err err = {0};
         buf_z(&out, "");
-        is_int(read_all(str_of(t->text), delim, quote, &out, &err), t->rc, "%s", t->what);
+        is_int(read_all(str_of(t->text), delim, quote, &out, &err), t->rc, "%s",
+               t->what);
         is_str(out.data, t->want, "  its rows");
         if (t->error)
             ok(strncmp(err.text, t->error, strlen(t->error)) == 0, "  %s", err.text);
@@ -56,22 +57,33 @@ static void test_comma(void)
         {"plain rows", "a,b\n1,2\n", "1:a|b\n2:1|2\n", 0, NULL},
         {"no last newline", "a,b\n1,2", "1:a|b\n2:1|2\n", 0, NULL},
         {"CR LF", "a,b\r\n1,2\r\n", "1:a|b\n2:1|2\n", 0, NULL},
-        {"CR LF after a quoted cell", "a,\"b\"\r\n\"1\",2\r\n", "1:a|b\n2:1|2\n", 0, NULL},
+        {"CR LF after a quoted cell", "a,\"b\"\r\n\"1\",2\r\n", "1:a|b\n2:1|2\n", 0,
+         NULL},
         {"a CR inside a row is data", "a\rb,c\n", "1:a\rb|c\n", 0, NULL},
         {"a CR inside quotes is data", "\"a\r\",\"\r\n\"\n", "1:a\r|\r\n\n", 0, NULL},
         {"empty cells", ",,\n,x,\n", "1:||\n2:|x|\n", 0, NULL},
-        {"empty lines are counted, not given", "\n\na\n\r\n\nb\n", "3:a\n6:b\n", 0, NULL},
+        {"empty lines are counted, not given", "\n\na\n\r\n\nb\n", "3:a\n6:b\n", 0,
+         NULL},
         {"a lone quoted nothing is a row", "a\n\"\"\nb\n", "1:a\n2:\n3:b\n", 0, NULL},
         {"nothing", "", "", 0, NULL},
         {"only newlines", "\n\r\n\n", "", 0, NULL},
-        {"a byte order mark", "\xef\xbb\xbf" "a,b\n", "1:a|b\n", 0, NULL},
-        {"a byte order mark before a quote", "\xef\xbb\xbf\"a\",b\n", "1:a|b\n", 0, NULL},
+        {"a byte order mark",
+         "\xef\xbb\xbf"
+         "a,b\n",
+         "1:a|b\n", 0, NULL},
+        {"a byte order mark before a quote", "\xef\xbb\xbf\"a\",b\n", "1:a|b\n", 0,
+         NULL},
         {"only a byte order mark", "\xef\xbb\xbf", "", 0, NULL},
         {"half a byte order mark is data", "\xef\xbb", "1:\xef\xbb\n", 0, NULL},
-        {"a later one is data", "a\n\xef\xbb\xbf" "b\n", "1:a\n2:\xef\xbb\xbf" "b\n", 0,
-         NULL},
+        {"a later one is data",
+         "a\n\xef\xbb\xbf"
+         "b\n",
+         "1:a\n2:\xef\xbb\xbf"
+         "b\n",
+         0, NULL},
         {"quoted delimiters", "\"a,b\",\"c\"\n", "1:a,b|c\n", 0, NULL},
-        {"doubled quotes", "\"say \"\"hi\"\"\",\"\"\"\"\n", "1:say \"hi\"|\"\n", 0, NULL},
+        {"doubled quotes", "\"say \"\"hi\"\"\",\"\"\"\"\n", "1:say \"hi\"|\"\n", 0,
+         NULL},
         {"a quoted cell over lines", "x,\"1\n2\n\n3\",y\nnext\n",
          "1:x|1\n2\n\n3|y\n5:next\n", 0, NULL},
         {"a quote inside a cell is data", "a\"b,c\"\n", "1:a\"b|c\"\n", 0, NULL},
@@ -80,7 +92,8 @@ static void test_comma(void)
         {"a quote that is never closed", "a,b\nc,\"d\ne,f\n", "1:a|b\n", -EINVAL,
          "t.csv:2:3: "},
         {"one at the very end", "a,\"", "", -EINVAL, "t.csv:1:3: "},
-        {"one behind a cell over lines", "\"1\n2\",x,\"3\n", "", -EINVAL, "t.csv:2:6: "},
+        {"one behind a cell over lines", "\"1\n2\",x,\"3\n", "", -EINVAL,
+         "t.csv:2:6: "},
         {"one that looks doubled", "\"a\"\"\nb\n", "", -EINVAL, "t.csv:1:1: "},
         {"text behind a quote", "a\n\"b\"c,d\n", "1:a\n", -EINVAL, "t.csv:2:4: "},
         {"text behind a quote over lines", "a\nx,\"b\n12\"3,d\n", "1:a\n", -EINVAL,
@@ -98,7 +111,8 @@ static void test_other_forms(void)
     static const struct table_row bar[] = {
         {"bars and apostrophes", "'a|b'|c''d|'it''s'\n", "1:a|b|c''d|it's\n", 0, NULL},
     };
-    static const struct table_row blank[] = { /* the Standard Workload Format */
+    static const struct table_row blank[] = {
+        /* the Standard Workload Format */
         {"runs of blanks", "  1    0 \t -1  \n2 3\n", "1:1|0|-1\n2:2|3\n", 0, NULL},
         {"blank lines", "\n   \t \n 5\r\n \r\n", "3:5\n", 0, NULL},
         {"no last newline", "1 2", "1:1|2\n", 0, NULL},
@@ -116,8 +130,8 @@ static void test_places(void)
         uint64_t line;
         uint32_t column;
     } want[] = {
-        {0, 0, 1, 1},  {0, 1, 1, 4}, {0, 2, 1, 10}, {1, 0, 2, 1}, {1, 1, 2, 4},
-        {1, 2, 3, 5},  {1, 3, 5, 3}, {1, 4, 5, 10}, {2, 0, 6, 1}, {2, 1, 6, 3},
+        {0, 0, 1, 1}, {0, 1, 1, 4}, {0, 2, 1, 10}, {1, 0, 2, 1}, {1, 1, 2, 4},
+        {1, 2, 3, 5}, {1, 3, 5, 3}, {1, 4, 5, 10}, {2, 0, 6, 1}, {2, 1, 6, 3},
     };
     static const char rows[] = "ab,\"x\"\"\",c\n"
                                "12,\"a\n\"\"\",\"b\n\n\",\"c\"\"d\",e\n"
@@ -133,7 +147,8 @@ static void test_places(void)
             is_int(csv_next(c, &row, &err), 1, "row %u", want[i].row);
             at = want[i].row;
         }
-        is_uint(csv_line(c, want[i].cell), want[i].line, "  cell %u: line", want[i].cell);
+        is_uint(csv_line(c, want[i].cell), want[i].line, "  cell %u: line",
+                want[i].cell);
         is_uint(csv_column(c, want[i].cell), want[i].column, "  column");
     }
     is_str(csv_name(c), "t.csv", "the name is the file's");
@@ -148,7 +163,8 @@ static void test_limits(void)
     buf_z(&b, "first\n");
     buf_pad(&b, ',', CSV_CELLS_MAX - 1);
     buf_z(&b, "\n");
-    is_int(read_all(buf_as_str(&b), ',', '"', &out, &err), 0, "as many cells as may be");
+    is_int(read_all(buf_as_str(&b), ',', '"', &out, &err), 0,
+           "as many cells as may be");
     is_uint(out.len, 8 + 2 + CSV_CELLS_MAX, "  all there");
     b.data[b.len - 1] = ',';
     buf_z(&b, "\n");
@@ -160,7 +176,8 @@ static void test_limits(void)
     buf_pad(&b, 'x', CSV_ROW_MAX - 3);
     buf_z(&b, "\"\nlast\n");
     buf_clear(&out);
-    is_int(read_all(buf_as_str(&b), ',', '"', &out, &err), 0, "as long a row as may be");
+    is_int(read_all(buf_as_str(&b), ',', '"', &out, &err), 0,
+           "as long a row as may be");
     is_uint(out.len, 8 + 2 + CSV_ROW_MAX - 3 + 1 + 7, "  whole, and the next one too");
     buf_clear(&b);
     buf_z(&b, "first\n");
@@ -173,7 +190,8 @@ static void test_limits(void)
     is_int(read_all(buf_as_str(&b), ',', '"', &out, &err), -E2BIG,
            "an open quote before megabytes");
     ok(strncmp(err.text, "t.csv:2:1: ", 11) == 0, "  %s", err.text);
-    is_int(read_all(buf_as_str(&b), ' ', 0, &out, &err), -E2BIG, "too long a blank row");
+    is_int(read_all(buf_as_str(&b), ' ', 0, &out, &err), -E2BIG,
+           "too long a blank row");
     buf_done(&b);
     buf_done(&out);
 }

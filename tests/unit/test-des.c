@@ -11,8 +11,8 @@ static void test_order(void)
         uint8_t class_;
         char name;
     } posts[] = {
-        {20, 0, 'g'}, {10, 2, 'd'}, {10, 1, 'b'}, {-5, 255, 'a'}, {10, 1, 'c'},
-        {10, 2, 'e'}, {10, 255, 'f'},
+        {20, 0, 'g'}, {10, 2, 'd'}, {10, 1, 'b'},   {-5, 255, 'a'},
+        {10, 1, 'c'}, {10, 2, 'e'}, {10, 255, 'f'},
     };
     struct des d = {0};
     struct des_event e;
@@ -45,8 +45,8 @@ static void test_payload(void)
     des_done(&d);
 }
 
-/* A simulation-like mix: each event taken is never before the last one taken, those of one
- * instant and class leave in order of posting, and none is lost. */
+/* A simulation-like mix: each event taken is never before the last one taken, those of
+ * one instant and class leave in order of posting, and none is lost. */
 static void test_many(void)
 {
     struct des d = {0};
@@ -62,9 +62,9 @@ static void test_many(void)
             des_post(&d, now + rng_between(&r, 1, 50), class_, class_, 0, serial);
             sum_in += serial * serial;
         } else if (des_pop(&d, &e)) {
-            bool later = e.at_us != last.at_us   ? e.at_us > last.at_us
+            bool later = e.at_us != last.at_us ? e.at_us > last.at_us
                          : e.kind != last.kind ? e.kind > last.kind
-                                                 : e.b > last.b;
+                                               : e.b > last.b;
             bad += !later;
             sum_out += e.b * e.b;
             taken++;

@@ -44,8 +44,8 @@ static void test_clean(void)
     is_str(e.text, "Größe 3 μs", "UTF-8 passes");
 }
 
-/* For characters of 1 to 4 bytes, the cut must fall between two of them, and no more than
- * one character may be lost to that. */
+/* For characters of 1 to 4 bytes, the cut must fall between two of them, and no more
+ * than one character may be lost to that. */
 static void test_cut(void)
 {
     static const char *const chars[] = {"a", "é", "€", "\xf0\x9f\x98\x80"};

@@ -29,8 +29,8 @@ static void test_sorted(uint32_t n, int64_t keys)
         struct heap_item x = heap_pop(&h);
         bad += x.key != want[i].key || x.tie != want[i].tie || x.item != want[i].item;
     }
-    ok(bad == 0 && h.n == 0 && !heap_top(&h), "%u items, keys -%d..%d, come out sorted", n,
-       (int)keys, (int)keys);
+    ok(bad == 0 && h.n == 0 && !heap_top(&h), "%u items, keys -%d..%d, come out sorted",
+       n, (int)keys, (int)keys);
     heap_done(&h);
     free(want);
 }

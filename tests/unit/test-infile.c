@@ -73,7 +73,8 @@ static int unpack(const struct buf *b, size_t len, size_t piece, struct buf *out
     return rc;
 }
 
-static void check_whole(const struct buf *b, const char *what, const char *want, size_t len)
+static void check_whole(const struct buf *b, const char *what, const char *want,
+                        size_t len)
 {
     static const size_t pieces[] = {1, 7, 4096, 1 << 20};
     for (int i = 0; i < 4; i++) {
@@ -113,7 +114,8 @@ static void test_forms(void)
 
 static void test_short(void)
 {
-    static const char *const texts[] = {"", "a", "\x1f", "ab", "abc", "\x28\xb5\x2f", "abcd"};
+    static const char *const texts[] = {"",    "a", "\x1f", "ab", "abc", "\x28\xb5\x2f",
+                                        "abcd"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct buf b = {0};
         buf_z(&b, texts[i]);
@@ -129,7 +131,8 @@ static void test_short(void)
     buf_done(&b);
 }
 
-/* Cut anywhere, packed data is -EBADMSG, with what was read before being a true beginning. */
+/* Cut anywhere, packed data is -EBADMSG, with what was read before being a true
+ * beginning. */
 static void check_cut(const struct buf *b, const char *what)
 {
     int bad = 0;
@@ -138,7 +141,8 @@ static void check_cut(const struct buf *b, const char *what)
         struct buf out = {0};
         struct err err = {0};
         int rc = unpack(b, len, 10000, &out, &err);
-        bad += rc != -EBADMSG || err.code != EBADMSG || strncmp(err.text, "memory: ", 8) != 0;
+        bad += rc != -EBADMSG || err.code != EBADMSG ||
+               strncmp(err.text, "memory: ", 8) != 0;
         bad += out.len > TEXT_LEN || (out.len && memcmp(out.data, text, out.len) != 0);
         buf_done(&out);
     }
@@ -182,7 +186,8 @@ static void test_bad(void)
     buf_clear(&zst);
     zstd_add(&zst, text, 1000);
     buf_z(&zst, "and some garbage");
-    is_int(unpack(&zst, zst.len, 100, &out, &err), -EBADMSG, "garbage behind zstd data");
+    is_int(unpack(&zst, zst.len, 100, &out, &err), -EBADMSG,
+           "garbage behind zstd data");
     buf_done(&gz);
     buf_done(&zst);
     buf_done(&out);
@@ -210,7 +215,8 @@ static void test_files(const char *dir)
     ok(b.len == TEXT_LEN + 6 && memcmp(b.data + 6, text, TEXT_LEN) == 0,
        "  is added behind what was there");
     buf_clear(&b);
-    is_int(infile_slurp(path, TEXT_LEN - 1, &b, &err), -EFBIG, "one byte over the limit");
+    is_int(infile_slurp(path, TEXT_LEN - 1, &b, &err), -EFBIG,
+           "one byte over the limit");
     ok(b.len == 0 && strstr(err.text, path), "  leaves nothing and names the file");
     is_int(infile_open(&in, path, &err), 0, "opened");
     is_str(infile_name(in), path, "the name is the path");
@@ -226,7 +232,8 @@ static void test_files(const char *dir)
     unlink(path);
     in = (struct infile *)&err;
     is_int(infile_open(&in, path, &err), -ENOENT, "a missing file");
-    ok(in == (struct infile *)&err && strstr(err.text, path), "  by name: %s", err.text);
+    ok(in == (struct infile *)&err && strstr(err.text, path), "  by name: %s",
+       err.text);
     is_int(infile_open(&in, dir, &err), -EISDIR, "a directory: %s", err.text);
     infile_close(NULL);
     buf_done(&gz);

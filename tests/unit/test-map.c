@@ -54,7 +54,8 @@ static void test_str(uint64_t seed)
         if (step % 1000 == 0)
             bad += str_differs(&m, model);
     }
-    is_int(bad, 0, "strings: %d steps under seed %016llx", STEPS, (unsigned long long)seed);
+    is_int(bad, 0, "strings: %d steps under seed %016llx", STEPS,
+           (unsigned long long)seed);
     strmap_clear(&m);
     memset(model, 0xff, sizeof model);
     is_int(str_differs(&m, model), 0, "a cleared table is empty");
@@ -87,12 +88,14 @@ static void test_u64(uint64_t seed)
         }
         bad += step % 1000 == 0 && m.n != n;
     }
-    is_int(bad, 0, "numbers: %d steps under seed %016llx", STEPS, (unsigned long long)seed);
+    is_int(bad, 0, "numbers: %d steps under seed %016llx", STEPS,
+           (unsigned long long)seed);
     u64map_clear(&m);
     is_uint(u64map_get(&m, 0), MAP_NONE, "a cleared table is empty");
     u64map_put(&m, UINT64_MAX - 1, 9);
     u64map_put(&m, 0, 8);
-    ok(u64map_get(&m, UINT64_MAX - 1) == 9 && u64map_get(&m, 0) == 8, "the outermost keys");
+    ok(u64map_get(&m, UINT64_MAX - 1) == 9 && u64map_get(&m, 0) == 8,
+       "the outermost keys");
     u64map_done(&m);
 }
 

@@ -32,7 +32,8 @@ static void test_vectors(void)
         is_uint(rng_u64(&r), want[i], "xoshiro256** output %zu", i);
     rng_init(&r, 0, 0);
     for (size_t i = 0; i < 4; i++)
-        is_hex(r.s[i], splitmix_of_0[i], "stream 0 is seeded by splitmix64, word %zu", i);
+        is_hex(r.s[i], splitmix_of_0[i], "stream 0 is seeded by splitmix64, word %zu",
+               i);
     is_hex(digest_mix(0, 0), splitmix_of_0[0], "digest_mix is splitmix64's step");
 }
 
@@ -81,13 +82,19 @@ static void test_below(void)
         ok(out == 0 && chi < df + 4.3 * sqrt(2 * df) + 14, "below %d: chi-square %.1f",
            (int)n, chi);
     }
-    /* With n = 3/4 x 2^64 a plain remainder would favour the lowest third twice over. */
+    /* n = 3/4 x 2^64: without its rejections the multiplication would send two inputs
+     * to each multiple of 3 and one to the others, a plain remainder two to the lowest
+     * third. Both shares must be a third; 0.0136 is five standard deviations. */
     struct rng r;
-    uint64_t n = UINT64_C(3) << 62, low = 0;
+    uint64_t n = UINT64_C(3) << 62, low = 0, threes = 0;
     rng_init(&r, 2, 0);
-    for (int i = 0; i < 30000; i++)
-        low += rng_below(&r, n) < n / 3;
-    is_near((double)low / 30000, 1.0 / 3, 0.0136, "no bias for a large bound"); /* 5 sd */
+    for (int i = 0; i < 30000; i++) {
+        uint64_t x = rng_below(&r, n);
+        low += x < n / 3;
+        threes += x % 3 == 0;
+    }
+    is_near((double)low / 30000, 1.0 / 3, 0.0136, "a large bound: no low bias");
+    is_near((double)threes / 30000, 1.0 / 3, 0.0136, "  and none by the remainder");
     is_uint(rng_below(&r, 1), 0, "below 1 is 0");
 }
 
@@ -114,8 +121,10 @@ static void test_between(void)
 static void test_shapes(void)
 {
     enum { N = 200000 };
-    double s[3] = {0}, q[3] = {0}, mean[] = {0.5, 3.0, 0.0}, var[] = {1.0 / 12, 9.0, 1.0};
-    double fourth[] = {1.0 / 80, 9 * 81.0, 3.0}; /* central moments of uniform, exp, normal */
+    double s[3] = {0}, q[3] = {0}, mean[] = {0.5, 3.0, 0.0},
+           var[] = {1.0 / 12, 9.0, 1.0};
+    double fourth[] = {1.0 / 80, 9 * 81.0,
+                       3.0}; /* central moments of uniform, exp, normal */
     static const char *const name[] = {"uniform", "exponential", "normal"};
     struct rng r;
     bool inside = true;

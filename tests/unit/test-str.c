@@ -11,7 +11,8 @@ static void test_basics(void)
     struct str null = {NULL, 0};
     ok(str_eq(null, STR("")) && str_eq(null, null), "NULL and \"\" are equal");
     ok(!str_eq(STR("a"), STR("b")) && !str_eq(STR("a"), STR("ab")), "different texts");
-    ok(str_starts(STR("abc"), STR("ab")) && !str_starts(STR("a"), STR("ab")), "prefixes");
+    ok(str_starts(STR("abc"), STR("ab")) && !str_starts(STR("a"), STR("ab")),
+       "prefixes");
     ok(str_cmp(STR("a"), STR("\xff")) < 0, "bytes compare unsigned");
     ok(str_cmp(STR("ab"), STR("abc")) < 0 && str_cmp(STR("b"), STR("abc")) > 0,
        "the shorter is first only among equals");
@@ -111,15 +112,33 @@ static void test_double_form(void)
         int rc;
         double want;
     } rows[] = {
-        {"0", 0, 0.0},           {"1", 0, 1.0},          {"-1.5", 0, -1.5},
-        {"+2.", 0, 2.0},         {".5", 0, 0.5},         {"1e3", 0, 1000.0},
-        {"1E+3", 0, 1000.0},     {"1e-3", 0, 0.001},     {"0e99999999999", 0, 0.0},
-        {"1e400", -ERANGE, 0},   {"1e-400", 0, 0.0},     {"4.9e-324", 0, 0x1p-1074},
-        {"0x1p3", -EINVAL, 0},   {"inf", -EINVAL, 0},    {"nan", -EINVAL, 0},
-        {"", -EINVAL, 0},        {".", -EINVAL, 0},      {"-", -EINVAL, 0},
-        {"e5", -EINVAL, 0},      {"1e", -EINVAL, 0},     {"1e+", -EINVAL, 0},
-        {"1,5", -EINVAL, 0},     {" 1", -EINVAL, 0},     {"1 ", -EINVAL, 0},
-        {"1.5.2", -EINVAL, 0},   {"1e5e5", -EINVAL, 0},  {"1f", -EINVAL, 0},
+        {"0", 0, 0.0},
+        {"1", 0, 1.0},
+        {"-1.5", 0, -1.5},
+        {"+2.", 0, 2.0},
+        {".5", 0, 0.5},
+        {"1e3", 0, 1000.0},
+        {"1E+3", 0, 1000.0},
+        {"1e-3", 0, 0.001},
+        {"0e99999999999", 0, 0.0},
+        {"1e400", -ERANGE, 0},
+        {"1e-400", 0, 0.0},
+        {"4.9e-324", 0, 0x1p-1074},
+        {"0x1p3", -EINVAL, 0},
+        {"inf", -EINVAL, 0},
+        {"nan", -EINVAL, 0},
+        {"", -EINVAL, 0},
+        {".", -EINVAL, 0},
+        {"-", -EINVAL, 0},
+        {"e5", -EINVAL, 0},
+        {"1e", -EINVAL, 0},
+        {"1e+", -EINVAL, 0},
+        {"1,5", -EINVAL, 0},
+        {" 1", -EINVAL, 0},
+        {"1 ", -EINVAL, 0},
+        {"1.5.2", -EINVAL, 0},
+        {"1e5e5", -EINVAL, 0},
+        {"1f", -EINVAL, 0},
         {"1e99999999999999999999", -ERANGE, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -133,17 +152,29 @@ static void test_double_form(void)
     ok(zero == 0 && signbit(zero), "-0.0 keeps its sign");
 }
 
-/* strtod of the C library is the judge: bit for bit on texts of every length and exponent,
- * and on the hard ones of the literature (halfway cases of David Gay's tests). */
+/* strtod of the C library is the judge: bit for bit on texts of every length and
+ * exponent, and on the hard ones of the literature (halfway cases of David Gay's
+ * tests). */
 static void test_double_exact(void)
 {
     static const char *const hard[] = {
-        "9007199254740993",         "9007199254740992.5",    "2.2250738585072011e-308",
-        "2.2250738585072014e-308",  "1.7976931348623157e308", "6.02214076e23",
-        "1e22",                     "1e23",                  "123456789012345678",
-        "9007199254740992e22",      "9007199254740993e-22",  "0.1",
-        "8.533e+68",                "0.500000000000000166533453693773481063544750213623",
-        "3.518437208883201171875e13", "18446744073709551615", "184467440737095516159",
+        "9007199254740993",
+        "9007199254740992.5",
+        "2.2250738585072011e-308",
+        "2.2250738585072014e-308",
+        "1.7976931348623157e308",
+        "6.02214076e23",
+        "1e22",
+        "1e23",
+        "123456789012345678",
+        "9007199254740992e22",
+        "9007199254740993e-22",
+        "0.1",
+        "8.533e+68",
+        "0.500000000000000166533453693773481063544750213623",
+        "3.518437208883201171875e13",
+        "18446744073709551615",
+        "184467440737095516159",
         "0.00000000000000000000000000000000000000000000001234567890123456789",
     };
     for (size_t i = 0; i < sizeof hard / sizeof *hard; i++) {
@@ -198,7 +229,8 @@ static void test_utf8(void)
         const char *bytes;
         size_t step; /* of the first character */
         const char *what;
-    } rows[] = { /* Unicode 15, table 3-7 */
+    } rows[] = {
+        /* Unicode 15, table 3-7 */
         {"A", 1, "ASCII"},
         {"\x7f", 1, "DEL"},
         {"\x80", 0, "a lone continuation"},

@@ -1,6 +1,6 @@
 /* test-units.c - durations, sizes, amounts and times, both ways
- * Expected values are arithmetic on the text; dates are judged by the C library's timegm
- * and gmtime_r. SPDX-License-Identifier: Apache-2.0 */
+ * Expected values are arithmetic on the text; dates are judged by the C library's
+ * timegm and gmtime_r. SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <time.h>
 
@@ -16,7 +16,8 @@ struct row {
 
 typedef int parse_f(struct str s, int64_t *ret, struct err *err);
 
-static void check_rows(const char *what, parse_f *parse, const struct row *rows, size_t n)
+static void check_rows(const char *what, parse_f *parse, const struct row *rows,
+                       size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         struct err err = {0};
@@ -28,7 +29,8 @@ static void check_rows(const char *what, parse_f *parse, const struct row *rows,
         ok(parse(str_of(rows[i].text), &v, NULL) == rc, "  err may be NULL");
     }
 }
-#define CHECK_ROWS(what, parse, rows) check_rows(what, parse, rows, sizeof rows / sizeof *rows)
+#define CHECK_ROWS(what, parse, rows) \
+    check_rows(what, parse, rows, sizeof rows / sizeof *rows)
 
 static void test_duration(void)
 {
@@ -245,7 +247,8 @@ static void test_time_many(void)
     rng_init(&r, 6, 0);
     for (int i = 0; i < 100000; i++) {
         /* years 0000 to 9999 */
-        int64_t s = rng_between(&r, INT64_C(-62167219200), INT64_C(253402300799)), us = -1;
+        int64_t us = -1;
+        int64_t s = rng_between(&r, INT64_C(-62167219200), INT64_C(253402300799));
         time_t t = (time_t)s;
         struct tm tm;
         char text[64], out[24];
@@ -307,8 +310,9 @@ static void test_duration_back(void)
     for (int i = 0; i < 50000; i++) {
         int64_t us = (int64_t)(rng_u64(&r) >> rng_between(&r, 1, 63)), back = -1;
         char out[24];
-        int64_t step = us < US_PER_S ? 500 : us < 10 * US_PER_S ? 50000
-                       : us < 2 * US_PER_H ? 500000
+        int64_t step = us < US_PER_S         ? 500
+                       : us < 10 * US_PER_S  ? 50000
+                       : us < 2 * US_PER_H   ? 500000
                        : us < 2 * US_PER_DAY ? 31 * US_PER_S
                                              : 31 * US_PER_MIN;
         if (duration_parse(str_of(duration_text(us, out)), &back, NULL) != 0 ||
@@ -350,9 +354,16 @@ static void test_other_text(void)
         int64_t milli;
         const char *want;
     } millis[] = {
-        {0, "0"},          {8000, "8"},      {1500, "1.5"},      {250, "0.25"},
-        {1001, "1.001"},   {1010, "1.01"},   {-500, "-0.5"},     {1100, "1.1"},
-        {INT64_MAX, "9223372036854775.807"}, {INT64_MIN, "-9223372036854775.808"},
+        {0, "0"},
+        {8000, "8"},
+        {1500, "1.5"},
+        {250, "0.25"},
+        {1001, "1.001"},
+        {1010, "1.01"},
+        {-500, "-0.5"},
+        {1100, "1.1"},
+        {INT64_MAX, "9223372036854775.807"},
+        {INT64_MIN, "-9223372036854775.808"},
     };
     static const struct {
         uint64_t n;
@@ -372,7 +383,8 @@ static void test_other_text(void)
         is_str(milli_text(millis[i].milli, out), millis[i].want, "milli %s",
                millis[i].want);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        is_str(count_text(counts[i].n, out), counts[i].want, "count %s", counts[i].want);
+        is_str(count_text(counts[i].n, out), counts[i].want, "count %s",
+               counts[i].want);
     is_str(time_text(-1, out), "1969-12-31 23:59:59", "a microsecond before 1970");
     cmp_ok(strlen(time_text(INT64_MIN, out)), <, 24, "the first instant fits: %s", out);
     cmp_ok(strlen(time_text(INT64_MAX, out)), <, 24, "the last instant fits: %s", out);
@@ -383,7 +395,8 @@ static void test_messages(void)
     struct err err = {0};
     int64_t v;
     duration_parse(STR("12 parsecs"), &v, &err);
-    ok(strstr(err.text, "\"12 parsecs\"") != NULL, "an error quotes the text: %s", err.text);
+    ok(strstr(err.text, "\"12 parsecs\"") != NULL, "an error quotes the text: %s",
+       err.text);
     char text[5000];
     memset(text, '9', sizeof text);
     duration_parse((struct str){text, sizeof text}, &v, &err);

@@ -66,9 +66,12 @@ static void test_refused(void)
     static const struct {
         const char *what, *text, *error; /* how the message begins */
     } rows[] = {
-        {"the same key twice", "a: 1\nb: 2\na: 3\n", "t.yaml:3:1: the key \"a\" stands twice"},
-        {"twice below", "x:\n  - {k: 1,  k: 2}\n", "t.yaml:2:13: the key \"k\" stands twice"},
-        {"twice, once quoted", "a: 1\n'a': 2\n", "t.yaml:2:1: the key \"a\" stands twice"},
+        {"the same key twice", "a: 1\nb: 2\na: 3\n",
+         "t.yaml:3:1: the key \"a\" stands twice"},
+        {"twice below", "x:\n  - {k: 1,  k: 2}\n",
+         "t.yaml:2:13: the key \"k\" stands twice"},
+        {"twice, once quoted", "a: 1\n'a': 2\n",
+         "t.yaml:2:1: the key \"a\" stands twice"},
         {"a map under a key that comes twice", "a: 1\na:\n  b: 1\n",
          "t.yaml:2:1: the key \"a\" stands twice"},
         {"an anchor", "a: &x 1\nb: 2\n", "t.yaml:1:4: anchors"},
@@ -145,21 +148,21 @@ static void test_depth(void)
 }
 
 /* One map with a value of every kind for the typed reads. */
-static const char typed[] = "int: 42\n"                  /* line 1 */
+static const char typed[] = "int: 42\n" /* line 1 */
                             "neg: -7\n"
                             "big: 99999999999999999999\n"
                             "quoted: '5'\n"
-                            "yes: true\n"                /* 5 */
+                            "yes: true\n" /* 5 */
                             "no: off\n"
                             "dur: 1-02:00:00\n"
                             "qdur: \"90s\"\n"
                             "size: 80GiB\n"
-                            "milli: 1.5\n"               /* 10 */
+                            "milli: 1.5\n" /* 10 */
                             "dbl: -2.5e3\n"
                             "word: maybe\n"
                             "empty:\n"
                             "list: [1]\n"
-                            "map: {a: 1}\n";             /* 15 */
+                            "map: {a: 1}\n"; /* 15 */
 
 static struct ynode *root;
 
@@ -182,7 +185,8 @@ static void test_good_reads(void)
     ok(ynode_i64(at("neg"), -7, 0, &i, NULL) == 0 && i == -7, "a negative one");
     ok(ynode_bool(at("yes"), &b, NULL) == 0 && b, "true");
     ok(ynode_bool(at("no"), &b, NULL) == 0 && !b, "off");
-    ok(ynode_duration(at("dur"), &i, NULL) == 0 && i == INT64_C(93600000000), "26 hours");
+    ok(ynode_duration(at("dur"), &i, NULL) == 0 && i == INT64_C(93600000000),
+       "26 hours");
     ok(ynode_duration(at("qdur"), &i, NULL) == 0 && i == 90000000, "90 s, quoted");
     ok(ynode_duration(at("int"), &i, NULL) == 0 && i == 42000000, "bare seconds");
     ok(ynode_size(at("size"), &u, NULL) == 0 && u == UINT64_C(85899345920), "80 GiB");
@@ -192,13 +196,13 @@ static void test_good_reads(void)
     ok(ynode_str(at("empty"), &s, NULL) == 0 && s.len == 0, "an empty one");
 }
 
-#define REFUSES(call, number, start)                                            \
-    do {                                                                        \
-        struct err err = {0};                                                   \
-        int rc = (call);                                                        \
-        ok(rc == -(number) && err.code == (number) &&                           \
-               strncmp(err.text, start, strlen(start)) == 0,                    \
-           "%s -> %s", #call, err.text);                                        \
+#define REFUSES(call, number, start)                         \
+    do {                                                     \
+        struct err err = {0};                                \
+        int rc = (call);                                     \
+        ok(rc == -(number) && err.code == (number) &&        \
+               strncmp(err.text, start, strlen(start)) == 0, \
+           "%s -> %s", #call, err.text);                     \
     } while (0)
 
 static void test_bad_reads(void)
@@ -208,24 +212,41 @@ static void test_bad_reads(void)
     double d = 77;
     bool b = true;
     struct str s = STR("77");
-    REFUSES(ynode_i64(at("int"), 0, 41, &i, &err), ERANGE, "t:1:6: int must be between 0 and 41");
-    REFUSES(ynode_i64(at("neg"), 0, 41, &i, &err), ERANGE, "t:2:6: neg must be between");
-    REFUSES(ynode_i64(at("big"), 0, 41, &i, &err), ERANGE, "t:3:6: big must be between");
-    REFUSES(ynode_i64(at("quoted"), 0, 41, &i, &err), EINVAL, "t:4:9: quoted must be a whole");
-    REFUSES(ynode_i64(at("milli"), 0, 41, &i, &err), EINVAL, "t:10:8: milli must be a whole");
-    REFUSES(ynode_i64(at("list"), 0, 41, &i, &err), EINVAL, "t:14:7: list must be a whole");
-    REFUSES(ynode_i64(at("list")->first, 5, 41, &i, &err), ERANGE, "t:14:8: this must be");
-    REFUSES(ynode_bool(at("word"), &b, &err), EINVAL, "t:12:7: word must be true or false");
-    REFUSES(ynode_bool(at("int"), &b, &err), EINVAL, "t:1:6: int must be true or false");
-    REFUSES(ynode_duration(at("word"), &i, &err), EINVAL, "t:12:7: word: \"maybe\" is no duration");
-    REFUSES(ynode_duration(at("map"), &i, &err), EINVAL, "t:15:6: map must be a duration");
-    REFUSES(ynode_size(at("big"), &u, &err), ERANGE, "t:3:6: big: \"99999999999999999999\"");
+    REFUSES(ynode_i64(at("int"), 0, 41, &i, &err), ERANGE,
+            "t:1:6: int must be between 0 and 41");
+    REFUSES(ynode_i64(at("neg"), 0, 41, &i, &err), ERANGE,
+            "t:2:6: neg must be between");
+    REFUSES(ynode_i64(at("big"), 0, 41, &i, &err), ERANGE,
+            "t:3:6: big must be between");
+    REFUSES(ynode_i64(at("quoted"), 0, 41, &i, &err), EINVAL,
+            "t:4:9: quoted must be a whole");
+    REFUSES(ynode_i64(at("milli"), 0, 41, &i, &err), EINVAL,
+            "t:10:8: milli must be a whole");
+    REFUSES(ynode_i64(at("list"), 0, 41, &i, &err), EINVAL,
+            "t:14:7: list must be a whole");
+    REFUSES(ynode_i64(at("list")->first, 5, 41, &i, &err), ERANGE,
+            "t:14:8: this must be");
+    REFUSES(ynode_bool(at("word"), &b, &err), EINVAL,
+            "t:12:7: word must be true or false");
+    REFUSES(ynode_bool(at("int"), &b, &err), EINVAL,
+            "t:1:6: int must be true or false");
+    REFUSES(ynode_duration(at("word"), &i, &err), EINVAL,
+            "t:12:7: word: \"maybe\" is no duration");
+    REFUSES(ynode_duration(at("map"), &i, &err), EINVAL,
+            "t:15:6: map must be a duration");
+    REFUSES(ynode_size(at("big"), &u, &err), ERANGE,
+            "t:3:6: big: \"99999999999999999999\"");
     REFUSES(ynode_size(at("map"), &u, &err), EINVAL, "t:15:6: map must be a size");
-    REFUSES(ynode_milli(at("neg"), &i, &err), EINVAL, "t:2:6: neg: \"-7\" is no amount");
-    REFUSES(ynode_milli(at("list"), &i, &err), EINVAL, "t:14:7: list must be an amount");
-    REFUSES(ynode_double(at("dbl"), 0, 1, &d, &err), ERANGE, "t:11:6: dbl must be between 0 and 1");
-    REFUSES(ynode_double(at("word"), 0, 1, &d, &err), EINVAL, "t:12:7: word must be a number");
-    REFUSES(ynode_double(at("quoted"), 0, 9, &d, &err), EINVAL, "t:4:9: quoted must be a number");
+    REFUSES(ynode_milli(at("neg"), &i, &err), EINVAL,
+            "t:2:6: neg: \"-7\" is no amount");
+    REFUSES(ynode_milli(at("list"), &i, &err), EINVAL,
+            "t:14:7: list must be an amount");
+    REFUSES(ynode_double(at("dbl"), 0, 1, &d, &err), ERANGE,
+            "t:11:6: dbl must be between 0 and 1");
+    REFUSES(ynode_double(at("word"), 0, 1, &d, &err), EINVAL,
+            "t:12:7: word must be a number");
+    REFUSES(ynode_double(at("quoted"), 0, 9, &d, &err), EINVAL,
+            "t:4:9: quoted must be a number");
     REFUSES(ynode_str(at("map"), &s, &err), EINVAL, "t:15:6: map must be one text");
     ok(i == 77 && u == 77 && d == 77 && b && str_is(s, "77"), "failures write nothing");
     is_int(ynode_i64(at("word"), 0, 1, &i, NULL), -EINVAL, "err may be NULL");
@@ -234,11 +255,11 @@ static void test_bad_reads(void)
 
 static void test_only(void)
 {
-    static const char *const all[] = {"int",  "neg",   "big",  "quoted", "yes",  "no",
-                                      "dur",  "qdur",  "size", "milli",  "dbl",  "word",
+    static const char *const all[] = {"int",   "neg",  "big",  "quoted", "yes", "no",
+                                      "dur",   "qdur", "size", "milli",  "dbl", "word",
                                       "empty", "list", "map",  NULL};
-    static const char *const near[] = {"int",  "neg",   "big",  "quoted", "yes",  "no",
-                                       "dur",  "qdur",  "size", "millis", "dbl",  "word",
+    static const char *const near[] = {"int",   "neg",  "big",  "quoted", "yes", "no",
+                                       "dur",   "qdur", "size", "millis", "dbl", "word",
                                        "empty", "list", "map",  NULL};
     static const char *const far[] = {"int", "neg", "big", "something-else", NULL};
     struct err none = {0};
@@ -251,7 +272,8 @@ static void test_only(void)
     ynode_only(root, far, &err);
     ok(!strstr(err.text, "did you mean"), "what is far from all gets no advice");
     ok(!ynode_get(at("int"), "x") && !ynode_get(NULL, "x"), "only maps have keys");
-    is_int(ynode_err(NULL, ENOENT, &err, "no %s", "place"), -ENOENT, "an error without a node");
+    is_int(ynode_err(NULL, ENOENT, &err, "no %s", "place"), -ENOENT,
+           "an error without a node");
     is_str(err.text, "no place", "  is only its text");
 }
 
