@@ -3,6 +3,8 @@
 #include "cmd/cmd.h"
 
 static const struct cmd *const commands[] = {
+    &cmd_sim,
+    &cmd_trace,
     &cmd_help,
     NULL,
 };

@@ -1,0 +1,38 @@
+/* feed.h - what one simulated run tells the report
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef MUSTER_FEED_H
+#define MUSTER_FEED_H
+
+#include "base/vec.h"
+#include "report/report.h"
+#include "world/twin/experiment.h"
+
+/* The twin against the record, for a replay of recorded starts. */
+struct feed_pair {
+    int64_t wait_recorded_us, wait_twin_us;
+    int64_t start_recorded, start_twin, run_us; /* of those that ended */
+    uint64_t gpu_milli;
+};
+
+struct feed {
+    struct report *report;
+    struct experiment *experiment;
+    struct buf *jobs_csv;     /* one line a job; NULL: not wanted */
+    const char *policy;
+    uint64_t arrived_milli;
+    uint64_t unplaced_jobs, unplaced_milli;
+    VEC(struct feed_pair) pairs; /* only when recorded */
+    bool recorded;
+    bool levels, arrivals;
+    uint64_t capacity_milli;
+};
+
+/* Hooks into f; f->experiment is set after experiment_begin. */
+void feed_hook(struct feed *f, struct twin_options *o);
+/* After the run: ledger, totals, and the replay's error. */
+void feed_end(struct feed *f, double cpu_s);
+void feed_done(struct feed *f);
+/* Head line of the jobs' file. */
+void feed_jobs_head(struct buf *csv);
+
+#endif

@@ -1,0 +1,268 @@
+/* simrun.c - one trace on one cluster under several policies, reported side by side
+ *
+ * Everything is read once; then each policy runs through its own core and twin, with the
+ * same seed, so all meet the same faults. Output files are written at the end, each by way of
+ * a temporary name, so that a failed run leaves none half written.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/simrun.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd/feed.h"
+#include "cmd/policyfile.h"
+#include "cmd/progress.h"
+
+struct run {
+    const struct simrun *r;
+    struct scene scene;
+    struct policy_file policies[SIMRUN_POLICIES_MAX];
+    struct report *reports[SIMRUN_POLICIES_MAX];
+    uint32_t n, ndone;
+    struct buf jobs_csv;
+    struct progress bar;
+    struct experiment experiment;
+};
+
+static double cpu_now(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static int load_policies(struct run *x, struct err *err)
+{
+    struct str rest = str_of(x->r->policies);
+    struct buf mix = {0};
+    int rc = 0;
+    while (rest.ptr && !rc) {
+        char name[1024];
+        struct str one = str_trim(str_cut(&rest, ','));
+        if (!one.len || one.len >= sizeof name) {
+            rc = err_set(err, EINVAL, "--policy: an empty or overlong name");
+            break;
+        }
+        if (x->n == SIMRUN_POLICIES_MAX) {
+            rc = err_set(err, E2BIG, "--policy: more than %d", SIMRUN_POLICIES_MAX);
+            break;
+        }
+        snprintf(name, sizeof name, STR_FMT, STR_ARG(one));
+        struct policy_file *f = &x->policies[x->n];
+        rc = policy_file_load(f, name, err);
+        if (rc)
+            break;
+        x->n++;
+        if (f->policy.mix != MIX_TRACE)
+            continue;
+        if (!mix.len)
+            scene_mix(&x->scene, &mix);
+        rc = policy_file_set_mix(f, buf_as_str(&mix), err);
+    }
+    buf_done(&mix);
+    return rc;
+}
+
+static bool is_recorded(const struct policy *p)
+{
+    return !strcmp(p->name, "recorded");
+}
+
+static struct report *new_report(struct run *x, const struct policy *p)
+{
+    char note[200];
+    snprintf(note, sizeof note, "%s%s%s",
+             p->oracle ? "run times told to the policy are the oracle's" : "",
+             p->oracle && x->r->forever ? "; " : "",
+             x->r->forever ? "jobs never end" : "");
+    struct report_about about = {
+        .policy = str_of(p->name),
+        .cluster = x->scene.cluster.name.len ? x->scene.cluster.name
+                                             : str_of(x->r->files.cluster),
+        .trace = str_of(x->r->files.trace),
+        .seed = x->r->files.seed,
+        .capacity_milli = x->scene.capacity_milli,
+        .nodes = x->scene.cluster.nodes.n,
+        .note = str_of(note),
+    };
+    return report_create(&about);
+}
+
+static int on_progress(void *arg, int64_t at, uint64_t records)
+{
+    struct run *x = arg;
+    struct twin_counts c;
+    (void)at;
+    twin_counts(x->experiment.twin, &c);
+    progress_show(&x->bar, c.arrived + c.finished, 2ull * c.narrivals, records);
+    return 0;
+}
+
+/* The core's ledger must be the audit's, to the last micro-GPU. */
+static int compare_ledgers(struct sched *s, const struct audit *a, struct err *err)
+{
+    struct ledger ours, theirs;
+    sched_ledger(s, &ours);
+    audit_ledger(a, &theirs);
+    for (int i = 0; i < LEDGER_CAUSES; i++)
+        if (ours.sum[i] != theirs.sum[i])
+            return err_set(err, EPROTO,
+                           "the core's ledger differs from the audit's at '%s': %.0f and %.0f "
+                           "GPU-seconds",
+                           ledger_cause_name(i), (double)ours.sum[i] / 1e9,
+                           (double)theirs.sum[i] / 1e9);
+    if (ours.capacity != theirs.capacity)
+        return err_set(err, EPROTO, "the core's ledger differs from the audit's in capacity");
+    return 0;
+}
+
+static int run_one(struct run *x, uint32_t i, struct err *err)
+{
+    struct policy_file *f = &x->policies[i];
+    struct experiment *e = &x->experiment;
+    struct twin_options o;
+    struct feed feed = {
+        .experiment = e,
+        .jobs_csv = x->r->jobs ? &x->jobs_csv : NULL,
+        .policy = f->policy.name,
+        .recorded = is_recorded(&f->policy),
+        .levels = true,
+        .arrivals = x->r->forever,
+        .capacity_milli = x->scene.capacity_milli,
+    };
+    scene_twin(&x->scene, x->r->files.seed, &o);
+    o.forever = x->r->forever;
+    o.recorded = feed.recorded;
+    o.oracle = f->policy.oracle;
+    o.until_us = x->r->until_us;
+    if (o.recorded)
+        o.order = NULL;
+    feed_hook(&feed, &o);
+    int rc = experiment_begin(e, &o, err);
+    if (rc)
+        return rc;
+    feed.report = x->reports[i] = new_report(x, &f->policy);
+    x->ndone = i + 1;
+    struct control_options control = {
+        .audit = x->r->check,
+        .auditor = x->r->check ? audit_create() : NULL,
+        .check = x->r->check,
+        .count_bytes = x->r->check,
+        .each = f->policy.each || x->r->forever,
+        .progress = on_progress,
+        .progress_arg = x,
+    };
+    double cpu = cpu_now();
+    progress_begin(&x->bar, f->policy.name);
+    rc = experiment_run(e, buf_as_str(&f->text), &control, err);
+    progress_end(&x->bar);
+    if (!rc && control.auditor)
+        rc = compare_ledgers(e->sched, control.auditor, err);
+    if (!rc)
+        feed_end(&feed, cpu_now() - cpu);
+    audit_destroy(control.auditor);
+    feed_done(&feed);
+    experiment_end(e);
+    return rc ? err_prefix(err, "policy %s", f->policy.name) : 0;
+}
+
+static int write_file(const char *path, const struct buf *b, struct err *err)
+{
+    char temp[4200];
+    snprintf(temp, sizeof temp, "%s.%ld.tmp", path, (long)getpid());
+    FILE *f = fopen(temp, "wb");
+    if (!f)
+        return err_set(err, errno == ENOENT ? ENOTDIR : errno, "cannot write %s: %s", path,
+                       strerror(errno));
+    size_t put = fwrite(b->data, 1, b->len, f);
+    bool closed = fclose(f) == 0;
+    if (put != b->len || !closed || rename(temp, path)) {
+        int code = errno ? errno : EIO;
+        unlink(temp);
+        return err_set(err, code, "cannot write %s: %s", path, strerror(code));
+    }
+    return 0;
+}
+
+static uint32_t width_of_stdout(void)
+{
+    struct winsize ws;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws) || !ws.ws_col)
+        return 100;
+    return ws.ws_col;
+}
+
+static int write_columns(struct run *x, struct err *err)
+{
+    struct buf out = {0};
+    int rc = 0;
+    for (uint32_t i = 0; i < x->n && !rc; i++) {
+        if (x->n > 1)
+            buf_fmt(&out, "# %s\n", x->policies[i].policy.name);
+        rc = report_columns(x->reports[i], &out, err);
+    }
+    if (!rc)
+        rc = write_file(x->r->columns, &out, err);
+    buf_done(&out);
+    return rc;
+}
+
+static int write_html(struct run *x, const char *path, struct err *err)
+{
+    struct buf out = {0};
+    report_html(x->reports, x->n, &out);
+    int rc = write_file(path, &out, err);
+    buf_done(&out);
+    return rc;
+}
+
+static int write_all(struct run *x, struct err *err)
+{
+    struct buf out = {0};
+    bool tty = !x->r->out && isatty(STDOUT_FILENO);
+    int rc = 0;
+    if (x->r->output == OUTPUT_TABLE)
+        report_text(x->reports, x->n, width_of_stdout(), tty && !getenv("NO_COLOR"), &out);
+    else if (x->r->output == OUTPUT_JSON)
+        report_json(x->reports, x->n, &out);
+    else
+        report_html(x->reports, x->n, &out);
+    if (x->r->out)
+        rc = write_file(x->r->out, &out, err);
+    else if (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout))
+        rc = err_set(err, EIO, "cannot write to standard output");
+    buf_done(&out);
+    if (!rc && x->r->html)
+        rc = write_html(x, x->r->html, err);
+    if (!rc && x->r->columns)
+        rc = write_columns(x, err);
+    if (!rc && x->r->jobs)
+        rc = write_file(x->r->jobs, &x->jobs_csv, err);
+    return rc;
+}
+
+int simrun(const struct simrun *r, struct err *err)
+{
+    struct run *x = mem_zero(sizeof *x);
+    x->r = r;
+    int rc = scene_load(&x->scene, &r->files, err);
+    if (!rc)
+        rc = load_policies(x, err);
+    if (!rc && r->jobs)
+        feed_jobs_head(&x->jobs_csv);
+    for (uint32_t i = 0; i < x->n && !rc; i++)
+        rc = run_one(x, i, err);
+    if (!rc)
+        rc = write_all(x, err);
+    for (uint32_t i = 0; i < x->ndone; i++)
+        report_destroy(x->reports[i]);
+    for (uint32_t i = 0; i < x->n; i++)
+        policy_file_done(&x->policies[i]);
+    buf_done(&x->jobs_csv);
+    scene_done(&x->scene);
+    free(x);
+    return rc;
+}
