@@ -46,49 +46,58 @@ static struct node_account *account_of(struct sched *s, uint32_t node)
     return &s->accounts.at[node];
 }
 
+/* Only causes a node can have, in the order of node_account.put. */
+static const uint8_t cause_of_put[NODE_PUTS] = {
+    LEDGER_USEFUL, LEDGER_STARTING, LEDGER_SAVING, LEDGER_HELD,
+    LEDGER_FAULTY, LEDGER_DRAINED, IDLE_OK};
+
 void account_node(struct sched *s, uint32_t node)
 {
     const struct node *n = &s->cluster->nodes[node];
+    if (n->ndevices == 0)
+        return;
     struct node_account *a = account_of(s, node);
     int64_t left = n->gone ? 0 : n->gpu_cap_milli;
-    if (left == 0 && !n->gone && n->ndevices == 0)
-        return;
-    int64_t put[LEDGER_CAUSES] = {0};
-    put[LEDGER_USEFUL] = part(a->useful, &left);
-    put[LEDGER_STARTING] = part(a->starting, &left);
-    put[LEDGER_SAVING] = part(a->saving, &left);
-    put[LEDGER_HELD] = part(a->held, &left);
+    int64_t put[NODE_PUTS] = {0};
+    int64_t sum = a->held[0] + a->held[1] + a->held[2] + a->held[3];
+    bool fits = sum <= left;
+    for (int i = 0; i < NODE_HOLDS; i++) /* overcommitted by the world: up to the capacity */
+        put[i] = fits ? a->held[i] : part(a->held[i], &left);
+    if (fits)
+        left -= sum;
     if (n->state == NODE_DOWN || n->state == NODE_UNKNOWN || n->unsynced) {
-        put[LEDGER_FAULTY] = left;
+        put[4] = left;
     } else {
         int64_t healthy = part(n->gpu_free_milli, &left);
-        put[LEDGER_FAULTY] = left;
-        put[n->state == NODE_DRAINED || n->cordoned ? LEDGER_DRAINED : IDLE_OK] = healthy;
+        put[4] = left;
+        put[n->state == NODE_DRAINED || n->cordoned ? 5 : 6] = healthy;
     }
-    for (int c = 0; c < LEDGER_CAUSES; c++) {
-        s->now_put[c] += put[c] - a->put[c];
-        a->put[c] = put[c];
+    for (int i = 0; i < NODE_PUTS; i++) {
+        s->now_put[cause_of_put[i]] += put[i] - a->put[i];
+        a->put[i] = put[i];
     }
+}
+
+static int hold_of(const struct claim *c)
+{
+    if (c->foreign || c->phase == CLAIM_RUNNING)
+        return 0;
+    return c->phase == CLAIM_ISSUED ? 1 : c->phase == CLAIM_ENDING ? 2 : 3;
+}
+
+void account_shift(struct sched *s, const struct claim *c, int sign)
+{
+    int64_t milli = (int64_t)c->use.gpu_milli * __builtin_popcountll(c->use.devs) * sign;
+    account_of(s, c->use.node)->held[hold_of(c)] += milli;
+    if (c->phase != CLAIM_PLANNED)
+        s->used_milli += milli;
 }
 
 void account_claim(struct sched *s, const struct claim *c, int sign)
 {
-    int64_t milli = (int64_t)c->use.gpu_milli * __builtin_popcountll(c->use.devs) * sign;
-    if (milli == 0)
+    if (c->use.gpu_milli == 0 || c->use.devs == 0)
         return;
-    struct node_account *a = account_of(s, c->use.node);
-    if (c->foreign)
-        a->useful += milli;
-    else if (c->phase == CLAIM_RUNNING)
-        a->useful += milli;
-    else if (c->phase == CLAIM_ISSUED)
-        a->starting += milli;
-    else if (c->phase == CLAIM_ENDING)
-        a->saving += milli;
-    else
-        a->held += milli;
-    if (c->phase != CLAIM_PLANNED)
-        s->used_milli += milli;
+    account_shift(s, c, sign);
     account_node(s, c->use.node);
 }
 

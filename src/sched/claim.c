@@ -192,7 +192,7 @@ void claim_phase(struct sched *s, uint32_t id, uint8_t phase)
     if (c->phase == phase)
         return;
     if (c->taken)
-        account_claim(s, c, -1);
+        account_shift(s, c, -1);
     count_in_gang(s, c, -1);
     c->phase = phase;
     count_in_gang(s, c, 1);

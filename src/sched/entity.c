@@ -29,7 +29,10 @@ uint32_t shape_intern(struct sched *s, const struct shape *shape)
     e->hash = h;
     e->refs = 1;
     e->ready_types = NONE;
-    e->tagged = shape->ntags > 0 || shape->nconstraints > 0;
+    e->tagged = shape->ntags > 0;
+    for (uint32_t i = 0; i < shape->nconstraints; i++)
+        if (shape->constraints[i].kind == CONSTRAINT_AVOID && shape->constraints[i].hard)
+            e->tagged = true;
     e->plain = (shape->gpu_mode == GPU_WHOLE) && shape->nconstraints == 0;
     u64map_put(&s->shape_ids, h, id);
     return id;
@@ -137,54 +140,62 @@ static void tree_build(struct sched *s, struct tree *t, const struct job_spec *s
     }
 }
 
-static uint64_t tree_hash(const struct job_spec *spec, const uint32_t *shape_of)
+/* A few fields tell most trees apart; the rest is compared. */
+static uint64_t tree_hash(const struct group_spec *g, uint32_t n, const struct shape *leaf)
 {
-    uint64_t h = hash_bytes(spec->groups, spec->ngroups * sizeof *spec->groups);
-    h ^= hash_bytes(shape_of, spec->ngroups * sizeof *shape_of) * 3;
+    uint64_t h = n;
+    for (uint32_t i = 0; i < n; i++)
+        h = digest_mix(h, (uint64_t)g[i].count.want << 32 | (uint64_t)g[i].required << 16 |
+                              (uint64_t)g[i].whole << 8 | g[i].shape);
+    if (leaf)
+        h = digest_mix(h, (uint64_t)leaf->gpu_count << 48 ^ (uint64_t)leaf->gpu_milli << 32 ^
+                              (uint64_t)leaf->cpu_milli ^ (uint64_t)leaf->mem_bytes << 3 ^
+                              (uint64_t)leaf->constraints[0].tag << 20 ^ leaf->types[0].type);
     return h >> 1;
 }
 
-uint64_t tree_hash_of(const struct tree *t)
+uint64_t tree_hash_of(const struct sched *s, const struct tree *t)
 {
-    uint32_t shape_of[JOB_GROUPS_MAX];
-    for (uint32_t i = 0; i < t->ngroups; i++)
-        shape_of[i] = NONE;
-    for (uint32_t i = 0; i < t->nleaves; i++)
-        shape_of[t->leaves[i].group] = t->leaves[i].shape;
-    struct job_spec spec = {.ngroups = t->ngroups, .groups = t->groups};
-    return tree_hash(&spec, shape_of);
+    return tree_hash(t->groups, t->ngroups,
+                     t->nleaves ? &s->shapes.at[t->leaves[0].shape].shape : NULL);
 }
 
-static bool tree_is(const struct tree *t, const struct job_spec *spec,
-                    const uint32_t *shape_of)
+static bool tree_is(const struct sched *s, const struct tree *t, const struct job_spec *spec)
 {
     if (t->ngroups != spec->ngroups ||
         memcmp(t->groups, spec->groups, t->ngroups * sizeof *t->groups) != 0)
         return false;
-    for (uint32_t i = 0; i < t->nleaves; i++)
-        if (t->leaves[i].shape != shape_of[t->leaves[i].group])
+    for (uint32_t i = 0; i < t->nleaves; i++) {
+        const struct shape *sh = &spec->shapes[spec->groups[t->leaves[i].group].shape];
+        if (memcmp(&s->shapes.at[t->leaves[i].shape].shape, sh, sizeof *sh) != 0)
             return false;
+    }
     return true;
+}
+
+static const struct shape *first_leaf(const struct job_spec *spec)
+{
+    for (uint32_t i = 0; i < spec->ngroups; i++)
+        if (spec->groups[i].shape != GROUP_NONE)
+            return &spec->shapes[spec->groups[i].shape];
+    return NULL;
 }
 
 uint32_t tree_intern(struct sched *s, const struct job_spec *spec)
 {
-    uint32_t shape_of[JOB_GROUPS_MAX];
-    for (uint32_t i = 0; i < spec->ngroups; i++) {
-        uint16_t sh = spec->groups[i].shape;
-        shape_of[i] = sh == GROUP_NONE ? NONE : shape_intern(s, &spec->shapes[sh]);
-    }
-    uint64_t h = tree_hash(spec, shape_of);
+    uint64_t h = tree_hash(spec->groups, spec->ngroups, first_leaf(spec));
     uint32_t id;
     while ((id = u64map_get(&s->tree_ids, h)) != MAP_NONE) {
-        if (tree_is(&s->trees.at[id], spec, shape_of)) {
-            for (uint32_t i = 0; i < spec->ngroups; i++)
-                if (shape_of[i] != NONE)
-                    shape_unref(s, shape_of[i]);
+        if (tree_is(s, &s->trees.at[id], spec)) {
             s->trees.at[id].refs++;
             return id;
         }
         h = (h + 1) >> 1 << 1 | 1;
+    }
+    uint32_t shape_of[JOB_GROUPS_MAX];
+    for (uint32_t i = 0; i < spec->ngroups; i++) {
+        uint16_t sh = spec->groups[i].shape;
+        shape_of[i] = sh == GROUP_NONE ? NONE : shape_intern(s, &spec->shapes[sh]);
     }
     for (id = 0; id < s->trees.n && s->trees.at[id].refs; id++)
         ;
@@ -214,8 +225,17 @@ void tree_unref(struct sched *s, uint32_t id)
 
 uint32_t job_find(const struct sched *s, struct str name)
 {
+    /* the same job is named again and again: launch, reports, ends (scratch) */
+    if (s->last_job < s->jobs.n) {
+        const struct job *j = &s->jobs.at[s->last_job];
+        if (j->live && str_eq(job_name(j), name))
+            return s->last_job;
+    }
     uint32_t id = strmap_get(&s->job_ids, name);
-    return id == MAP_NONE ? NONE : id;
+    if (id == MAP_NONE)
+        return NONE;
+    ((struct sched *)s)->last_job = id;
+    return id;
 }
 
 static uint32_t slab_take(uint32_t *list, uint32_t *n)

@@ -89,10 +89,9 @@ uint64_t asker_fit(const struct sched *s, const struct asker *a, uint32_t domain
 
 static uint32_t first_type(const struct sched *s, uint64_t types, uint32_t from)
 {
-    for (uint32_t t = from; t < s->cluster->ntypes; t++)
-        if (types >> t & 1)
-            return t;
-    return TYPE_ANY;
+    uint64_t rest = from < 64 ? types >> from << from : 0;
+    uint32_t t = rest ? (uint32_t)__builtin_ctzll(rest) : TYPE_ANY;
+    return t < s->cluster->ntypes ? t : TYPE_ANY;
 }
 
 uint32_t widest_lane(const struct sched *s, uint64_t types)
@@ -172,32 +171,49 @@ static bool eligible_on_board(void *arg, uint32_t node)
 
 static bool by_lanes(const struct sched *s, const struct asker *a)
 {
-    return a->sh->gpu_mode == GPU_WHOLE && s->scratch->scoring.scorer->name[0] == 'f' &&
-           (str_is(STR("fewest-free"), s->scratch->scoring.scorer->name));
+    return a->sh->gpu_mode == GPU_WHOLE && s->scratch->by_lanes;
 }
 
-static bool one_by_lanes(struct sched *s, const struct asker *a, uint32_t domain)
+/* The first node in the lane (type, k) that takes one task; nothing is taken. */
+static bool find_in_lane(struct sched *s, const struct asker *a, uint32_t domain, uint32_t k,
+                         struct use *ret)
 {
-    uint32_t g = a->sh->gpu_count, top = widest_lane(s, a->types);
-    for (uint32_t i = g; i <= top; i++) {
-        uint32_t k = a->widest ? top + g - i : i;
-        if (fill_lane(s, a, domain, k, 1, true, 1))
+    uint32_t from = s->cluster->domains[domain].rank_lo, node;
+    while ((node = next_with(s, a, domain, k, from)) != NODE_NONE) {
+        if (score_fits(s->cluster, node, a->sh, a->types, ret) &&
+            node_eligible(s, a->sh, node) && spread_allows(s, a, node))
             return true;
+        from = s->cluster->nodes[node].rank + 1;
     }
     return false;
 }
 
-bool fill_one(struct sched *s, const struct asker *a, uint32_t domain, uint64_t serial)
+bool find_one(struct sched *s, const struct asker *a, uint32_t domain, uint64_t serial,
+              struct use *ret)
 {
-    if (by_lanes(s, a))
-        return one_by_lanes(s, a, domain);
+    if (by_lanes(s, a)) {
+        uint32_t g = a->sh->gpu_count, top = widest_lane(s, a->types);
+        for (uint32_t i = g; i <= top; i++)
+            if (find_in_lane(s, a, domain, a->widest ? top + g - i : i, ret))
+                return true;
+        return false;
+    }
     const struct domain *d = &s->cluster->domains[domain];
     struct eligible_arg arg = {s, a};
     struct choice ch;
     if (!board_best(s->scratch->board, a->shape, a->sh, serial, d->rank_lo, d->rank_hi,
                     eligible_on_board, &arg, &ch))
         return false;
-    trail_take(s, a->shape, &ch.use);
+    *ret = ch.use;
+    return true;
+}
+
+bool fill_one(struct sched *s, const struct asker *a, uint32_t domain, uint64_t serial)
+{
+    struct use u;
+    if (!find_one(s, a, domain, serial, &u))
+        return false;
+    trail_take(s, a->shape, &u);
     return true;
 }
 

@@ -70,6 +70,7 @@ struct scratch *scratch_ready(struct sched *s)
         scorer = scorer_find(STR("fewest-free"));
     scoring_init(&sc->scoring, s->cluster, scorer, &s->mix, s->policy.seed);
     sc->board = board_create(&sc->scoring, 0);
+    sc->by_lanes = str_is(STR("fewest-free"), scorer->name);
     sc->ready = true;
     return sc;
 }
@@ -555,6 +556,33 @@ static void explain_refusal(struct attempt *at, struct why *why)
     why->code = !room ? WHY_NEEDS_ROOM : sh->nconstraints ? WHY_CONSTRAINT : WHY_CPU;
 }
 
+/* A gang of one needs no trail: find, and let the launch take it. */
+static bool place_lone(struct attempt *at)
+{
+    struct sched *s = at->s;
+    struct scratch *sc = s->scratch;
+    const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0];
+    struct asker a = asker_of(at, l);
+    vec_clear(&sc->plan);
+    vec_reserve(&sc->plan, 1);
+    if (!find_one(s, &a, search_domain(s, a.sh, 0), s->seq, &sc->plan.at[0].use))
+        return false;
+    sc->plan.at[0].shape = l->shape;
+    sc->plan.at[0].slot = 0;
+    sc->plan.n = 1;
+    return true;
+}
+
+static bool is_lone(const struct attempt *at)
+{
+    if (at->root->slots != 1)
+        return false;
+    for (uint32_t g = 0; g < at->tree->ngroups; g++)
+        if (at->tree->groups[g].required || at->tree->groups[g].segment_size)
+            return false;
+    return true;
+}
+
 bool place_gang(struct sched *s, uint32_t gang, struct why *why)
 {
     struct scratch *sc = scratch_ready(s);
@@ -568,6 +596,12 @@ bool place_gang(struct sched *s, uint32_t gang, struct why *why)
         const struct tree_leaf *l = &at.tree->leaves[at.root->leaf0 + i];
         at.size[i] = want[i] = leaf_open(&at, l);
         elastic = elastic || l->per_min < want[i];
+    }
+    if (is_lone(&at) && s->cluster->nranks) {
+        if (at.size[0] && place_lone(&at))
+            return true;
+        explain_refusal(&at, why);
+        return false;
     }
     bool ok = s->cluster->nranks && attempt_run(&at);
     if (!ok && elastic && s->cluster->nranks)

@@ -17,6 +17,7 @@ struct scratch { /* may be thrown away at any record */
     struct scoring scoring;
     struct board *board;
     bool ready;
+    bool by_lanes;           /* the scorer is fewest-free: whole GPUs go by counts */
     VEC(struct pick) plan;   /* what the last attempt found, in slot order of each leaf */
     uint32_t trail;          /* how many of the plan's first picks are taken */
     VEC(uint64_t) fits;      /* capacities of candidate domains */
@@ -58,6 +59,9 @@ void domain_span(const struct cluster *c, uint32_t d, uint32_t depth, uint32_t *
                  uint32_t *hi);
 /* Most GPUs of acceptable types on one node, free or not. */
 uint32_t widest_lane(const struct sched *s, uint64_t types);
+/* The same without taking it. */
+bool find_one(struct sched *s, const struct asker *a, uint32_t domain, uint64_t serial,
+              struct use *ret);
 void trail_undo(struct sched *s, uint32_t to);
 
 #endif

@@ -227,7 +227,7 @@ static void rehash(struct sched *s)
         struct tree *t = &s->trees.at[i];
         if (!t->refs)
             continue;
-        t->hash = tree_hash_of(t);
+        t->hash = tree_hash_of(s, t);
         while (u64map_get(&s->tree_ids, t->hash) != MAP_NONE)
             t->hash = (t->hash + 1) >> 1 << 1 | 1;
         u64map_put(&s->tree_ids, t->hash, i);

@@ -158,9 +158,10 @@ struct lane {
     uint32_t domain;       /* search domain of its shapes (scratch) */
 };
 
-struct node_account {      /* GPU milli on one node by what holds it */
-    int64_t useful, starting, saving, held;
-    int64_t put[LEDGER_CAUSES]; /* what it adds to the sums now */
+enum { NODE_HOLDS = 4, NODE_PUTS = 7 };
+struct node_account {        /* GPU milli on one node */
+    int64_t held[NODE_HOLDS]; /* by what holds it: useful, starting, saving, held */
+    int64_t put[NODE_PUTS];   /* what it adds to the sums now: those, faulty, drained, idle */
 };
 
 struct scratch;
@@ -228,6 +229,7 @@ struct sched {
     struct mix mix;            /* the typical mix: given, or learned from arrivals */
     bool mix_stale;            /* given, and a type it names may have become known */
     struct scratch *scratch;
+    uint32_t last_job;         /* scratch: found last */
 };
 
 /* entity.c */
@@ -235,7 +237,7 @@ uint32_t shape_intern(struct sched *s, const struct shape *shape);
 void shape_unref(struct sched *s, uint32_t id);
 uint64_t shape_typemask(struct sched *s, uint32_t id); /* for the types known now */
 uint32_t tree_intern(struct sched *s, const struct job_spec *spec);
-uint64_t tree_hash_of(const struct tree *t);
+uint64_t tree_hash_of(const struct sched *s, const struct tree *t);
 void tree_unref(struct sched *s, uint32_t id);
 uint32_t job_create(struct sched *s, const struct job_spec *spec);
 void job_destroy(struct sched *s, uint32_t job);
@@ -293,6 +295,7 @@ bool lane_is_blocked(const struct sched *s, const struct lane *l);
 /* account.c */
 void account_advance(struct sched *s, int64_t at);
 void account_node(struct sched *s, uint32_t node);     /* its shares changed */
+void account_shift(struct sched *s, const struct claim *c, int sign); /* the node later */
 void account_claim(struct sched *s, const struct claim *c, int sign); /* by its phase */
 void account_lost(struct sched *s, const struct claim *c); /* useful becomes recomputed */
 void account_idle(struct sched *s);                    /* demand or sync changed */
