@@ -180,16 +180,11 @@ void describe_trace(const struct trace_list *l, struct describe *ret)
 
 /* --- for people --------------------------------------------------------------------- */
 
-/* A time of the trace: a date if it can be one, else the time since zero. */
+/* A time of the trace: a date if it can be one, else the time since its zero. */
 static void moment_text(struct buf *out, int64_t us)
 {
     char t[24];
-    if (us >= 5 * 365 * US_PER_DAY)
-        buf_z(out, time_text(us, t));
-    else if (us >= 0)
-        buf_fmt(out, "%s after its zero", duration_text(us, t));
-    else
-        buf_fmt(out, "%lld us", (long long)us);
+    buf_z(out, us >= 5 * 365 * US_PER_DAY ? time_text(us, t) : duration_text(us, t));
 }
 
 static void times_text(struct buf *out, const char *name, const struct describe_times *t)

@@ -10,6 +10,7 @@
  *   run time  lognormal, sigma^2 = 2 ln(mean / median), times size^a; a is found by bisection
  *             so that GPU time a job is the published one. Cut at the published maximum and
  *             then scaled until the sample's mean is the published mean.
+ *   load      a wanted load is met within 1 % by the number of jobs (draws_fit).
  *   arrivals  Poisson given their number: rate 1 + 0.6 sin, lowest at 03:00, 0.5 on days
  *             6 and 7 of a week.
  *   limits    the run time times 1.05 to 4, rounded up to what people write (1 h ... 60 d).
@@ -235,13 +236,14 @@ static void users_weigh(double p[USERS])
         p[i] /= sum;
 }
 
-static void draws_make(struct making *m)
+/* Sizes and run times of n jobs; returns their GPU seconds. */
+static double draws_make(struct making *m)
 {
-    double sigma = sqrt(2 * log(m->site->run_mean_s / m->site->run_p50_s));
-    m->size_of = mem_alloc(m->n);
-    m->run_s = mem_alloc(m->n * sizeof *m->run_s);
-    m->submit = mem_alloc(m->n * sizeof *m->submit);
-    arrivals_make(m->o->seed, m->n, m->days, m->submit);
+    double sigma = sqrt(2 * log(m->site->run_mean_s / m->site->run_p50_s)), gpu_s = 0;
+    rng_init(&m->size, m->o->seed, STREAM_SIZE);
+    rng_init(&m->run, m->o->seed, STREAM_RUN);
+    m->size_of = mem_resize(m->size_of, m->n);
+    m->run_s = mem_resize(m->run_s, m->n * sizeof *m->run_s);
     for (uint32_t i = 0; i < m->n; i++) {
         uint32_t k = pick(m->sizes.p, m->sizes.n, rng_unit(&m->size));
         double run = m->site->run_p50_s * exp(sigma * rng_normal(&m->run));
@@ -249,6 +251,27 @@ static void draws_make(struct making *m)
         m->run_s[i] = fmin(run * m->sizes.factor[k], m->site->run_max_s);
     }
     runs_scale(m->site, m->run_s, m->n);
+    for (uint32_t i = 0; i < m->n; i++)
+        gpu_s += m->sizes.gpus[m->size_of[i]] * m->run_s[i];
+    return gpu_s;
+}
+
+/* The draws' heavy tail moves the GPU time far from its mean: a wanted load is reached by
+ * drawing more or fewer jobs (the same ones first), or by fitting the days to given jobs. */
+static void draws_fit(struct making *m)
+{
+    double capacity = (double)m->nodes * m->site->gpus_per_node * 86400;
+    for (int round = 0; round < 12; round++) {
+        double gpu_s = draws_make(m);
+        if (!(m->o->load > 0))
+            return;
+        double off = m->o->load * capacity * m->days / gpu_s;
+        if (m->o->jobs)
+            m->days /= off;
+        if (m->o->jobs || fabs(off - 1) < 0.01)
+            return;
+        m->n = (uint32_t)fmin(fmax(m->n * off, 1), JOBS_MAX);
+    }
 }
 
 static void job_write(struct making *m, uint32_t i, struct buf *out)
@@ -275,8 +298,6 @@ static void job_write(struct making *m, uint32_t i, struct buf *out)
         j.state = TRACE_FAILED;
     else if (fate < m->site->fail_rate + m->site->cancel_rate)
         j.state = TRACE_CANCELLED;
-    if (j.state == TRACE_CANCELLED) /* while it ran: it has a start */
-        j.start_us = j.submit_us;
     jsonl_job(out, &j);
 }
 
@@ -343,13 +364,13 @@ static int jobs_make(struct making *m, struct trace_list *ret, struct err *err)
 {
     struct buf text = {0};
     char remark[200];
-    rng_init(&m->size, m->o->seed, STREAM_SIZE);
-    rng_init(&m->run, m->o->seed, STREAM_RUN);
     rng_init(&m->limit, m->o->seed, STREAM_LIMIT);
     rng_init(&m->end, m->o->seed, STREAM_END);
     rng_init(&m->user, m->o->seed, STREAM_USER);
     users_weigh(m->user_p);
-    draws_make(m);
+    draws_fit(m);
+    m->submit = mem_alloc(m->n * sizeof *m->submit);
+    arrivals_make(m->o->seed, m->n, m->days, m->submit);
     snprintf(remark, sizeof remark, "synthetic, like %s, seed %llu", m->site->about,
              (unsigned long long)m->o->seed);
     jsonl_head(&text, m->site->gpus_per_node, str_of(remark));

@@ -27,9 +27,9 @@ struct trace_part {
 
 /* One job. name, node_list and parts point into the reader until the next row; the other
  * strings live as long as the trace. Times are microseconds, in the trace's own epoch.
- * A job with state PENDING or CANCELLED that has no start_us never ran: its owner withdrew
- * it at end_us (TRACE_NEVER: it still waited when the trace ends). RUNNING: run_us is what
- * had run when the trace ended. */
+ * A job with state PENDING or CANCELLED whose run_us is TRACE_NEVER never ran: its owner
+ * withdrew it at end_us (TRACE_NEVER: it still waited when the trace ends). RUNNING: run_us
+ * is what had run when the trace ended. */
 struct trace_job {
     uint64_t row;          /* 0-based data row of the file */
     struct str name;       /* never empty: without a column, the row in 8 digits */
