@@ -86,7 +86,9 @@ static void on_end(void *arg, const struct twin_outcome *o)
         .lost_us = o->lost_us,
         .cross_domain = o->cross,
         .failed = o->failed,
-        .recorded_start_us = o->row ? o->row->start_us : INT64_MIN,
+        /* In an invented order of arrival the record says nothing. */
+        .recorded_start_us = o->row && o->row->submit_us == o->submit_us ? o->row->start_us
+                                                                       : INT64_MIN,
     };
     report_job(f->report, &j);
     if (o->first_start_us == INT64_MIN) {

@@ -44,11 +44,11 @@ static const struct cmd_option options[] = {
 };
 
 #define EXAMPLE                                                                            \
-    "muster sim --cluster clusters/demo-small.yaml --trace examples/small.jsonl "          \
+    "muster sim --cluster examples/small-cluster.yaml --trace examples/small.jsonl "        \
     "--policy fifo,sjf,muster"
 
 static const char *const examples[] = {
-    "# a small cluster and 400 jobs that come with the source:",
+    "# six nodes and a day of made-up jobs that come with the source:",
     EXAMPLE,
     "# the FGD paper's experiment, one seed:",
     "muster sim --cluster openb_node_list_gpu_node.csv --trace openb_pod_list_default.csv \\",

@@ -241,6 +241,25 @@ static void test_one_job(void)
     leave(s);
 }
 
+/* What the record calls failed did its recorded time and nothing more. */
+static void test_failed_row(void)
+{
+    struct stage *s = stage();
+    s->jobs[0] = job(0, 100, 1);
+    s->jobs[0].state = TRACE_FAILED;
+    begin(s, 1);
+    wait_on(s);
+    wait_on(s);
+    launch_one(s, "00000000", "n1");
+    wait_on(s);
+    wait_on(s);
+    const struct record *r = find(s, EV_TASK_ENDED);
+    ok(r && r->task_ended.how == ENDED_DONE && r->task_ended.exit == 1 && when(s) == 100,
+       "a failed row is done after its time, with exit code 1");
+    ok(s->outcomes[0].failed && s->outcomes[0].lost_us == 0, "and reported as failed");
+    leave(s);
+}
+
 static void test_delays(void)
 {
     struct stage *s = stage();
@@ -658,6 +677,7 @@ int main(void)
 {
     test_begins();
     test_one_job();
+    test_failed_row();
     test_delays();
     test_gang_and_speed();
     test_half_gang();

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <math.h>
 
+enum { RESTARTS = 1000 };
+
 void convert_init(struct convert *c, struct words *words, uint32_t gpus_per_node, bool oracle,
                   const struct belief *belief, uint64_t seed)
 {
@@ -194,7 +196,7 @@ const struct job_spec *convert_job(struct convert *c, const struct trace_job *j,
     spec->submitted_at = submitted_at;
     spec->time_limit_us = j->limit_us;
     spec->expected_us = expected_of(c, j, &spec->oracle);
-    spec->tries = j->state == TRACE_FAILED || j->state == TRACE_TIMEOUT ? 0 : 1000;
+    spec->tries = RESTARTS; /* after losses: a replayed job comes to its recorded end */
     if (c->belief->ckpt_interval_us && (int64_t)j->gpus >= c->belief->least_gpus) {
         spec->checkpoint = CHECKPOINT_SELF;
         spec->ckpt_interval_us = c->belief->ckpt_interval_us;

@@ -134,7 +134,7 @@ static void emit_task(struct twin *t, const struct out *o, struct records *batch
         r = add(t, batch, EV_TASK_ENDED);
         r->task_ended.ref = ref_of(t, k);
         r->task_ended.how = k->how;
-        r->task_ended.exit = k->how == ENDED_DONE ? 0 : k->how == ENDED_FAILED ? 1 : -1;
+        r->task_ended.exit = k->exit_code;
         break;
     default:
         r = add(t, batch, EV_TASK_REFUSED);

@@ -45,6 +45,7 @@ struct twin_task {
     uint16_t slices;
     uint8_t state; /* enum task_state */
     uint8_t how;   /* enum ended_how, once over */
+    int8_t exit_code;
     uint32_t node;
     uint32_t serial;
     uint32_t node_next, node_prev; /* tasks on the node */
@@ -197,7 +198,7 @@ uint32_t gang_get(struct twin *t, uint32_t job, uint16_t group, uint32_t copy);
 uint32_t gang_seek(struct twin *t, uint32_t job, uint16_t group, uint32_t copy);
 uint32_t task_add(struct twin *t, uint32_t gang, uint32_t node);
 void task_free(struct twin *t, uint32_t task);
-void task_end(struct twin *t, uint32_t task, uint8_t how);
+void task_end(struct twin *t, uint32_t task, uint8_t how, int8_t exit_code);
 void gang_start(struct twin *t, uint32_t gang, uint64_t launch);
 void gang_done(struct twin *t, uint32_t gang);
 void gang_bank(struct twin *t, struct twin_gang *g); /* count the work up to now */

@@ -169,7 +169,7 @@ static void lose(struct twin *t, uint32_t task)
         gang_interrupt(t, gang);
     else
         gang_bank(t, g);
-    task_end(t, task, ENDED_LOST);
+    task_end(t, task, ENDED_LOST, -1);
     t->counts.lost_tasks++;
     if (worked && t->gangs.at[gang].since != NEVER)
         gang_review(t, gang);

@@ -58,7 +58,7 @@ static int launch(struct twin *t, const struct record *r, struct err *err)
         k->devs = seat->devs;
         k->slices = seat->slices;
         if (t->nodes.at[node].down) { /* it broke before the order came */
-            task_end(t, task, ENDED_LOST);
+            task_end(t, task, ENDED_LOST, -1);
             t->out.at[t->out.n - 1].kind = OUT_REFUSED;
             continue;
         }

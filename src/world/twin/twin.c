@@ -346,7 +346,7 @@ static void happen(struct twin *t, const struct des_event *e)
         bool worked = k->state == TASK_WORKING;
         if (worked && t->gangs.at[gang].working <= t->gangs.at[gang].need)
             gang_interrupt(t, gang);
-        task_end(t, e->a, ENDED_KILLED);
+        task_end(t, e->a, ENDED_KILLED, -1);
         if (worked && t->gangs.at[gang].since != NEVER)
             gang_review(t, gang);
         return;

@@ -156,7 +156,7 @@ void task_free(struct twin *t, uint32_t task)
 }
 
 /* Out of its node's and its gang's list; the record of its end is put out. */
-void task_end(struct twin *t, uint32_t task, uint8_t how)
+void task_end(struct twin *t, uint32_t task, uint8_t how, int8_t exit_code)
 {
     struct twin_task *k = &t->tasks.at[task];
     struct twin_gang *g = &t->gangs.at[k->gang];
@@ -179,6 +179,7 @@ void task_end(struct twin *t, uint32_t task, uint8_t how)
     g->working -= k->state == TASK_WORKING;
     k->state = TASK_OVER;
     k->how = how;
+    k->exit_code = exit_code;
     out_add(t, OUT_ENDED, CLASS_END, task, 0);
 }
 
@@ -368,17 +369,19 @@ void job_report(struct twin *t, uint32_t job, int64_t end_at)
         report_row(t, job, end_at);
 }
 
+/* A row that the record calls failed is done too, with exit code 1: its recorded time is all
+ * it ever did, and nobody ran it again, so none of it is recomputed. */
 void gang_done(struct twin *t, uint32_t gang)
 {
     struct twin_gang *g = &t->gangs.at[gang];
     uint32_t job = g->job;
-    uint8_t how = g->failing ? ENDED_FAILED : ENDED_DONE;
+    int8_t exit_code = g->failing ? 1 : 0;
     gang_bank(t, g);
     g->since = NEVER;
     g->over = true;
     g->serial++;
     while (g->head != NONE)
-        task_end(t, g->head, how);
+        task_end(t, g->head, ENDED_DONE, exit_code);
     if (job_is_extra(t, job)) {
         struct twin_extra *x = &t->extras.at[job - t->narrivals];
         if (++x->gangs_over < x->gangs_all)
