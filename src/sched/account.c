@@ -54,8 +54,8 @@ static const uint8_t cause_of_put[NODE_PUTS] = {
 void account_node(struct sched *s, uint32_t node)
 {
     const struct node *n = &s->cluster->nodes[node];
-    if (n->ndevices == 0)
-        return;
+    if (n->ndevices == 0 && node >= s->accounts.n)
+        return; /* never had any: an account that has lost its devices is cleared below */
     struct node_account *a = account_of(s, node);
     int64_t left = n->gone ? 0 : n->gpu_cap_milli;
     int64_t put[NODE_PUTS] = {0};
