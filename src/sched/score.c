@@ -233,6 +233,18 @@ int32_t score_shuffle(uint64_t seed, uint64_t serial, uint32_t rank)
     return (int32_t)(digest_mix(digest_mix(seed, serial), rank) >> 33);
 }
 
+/* `random` draws the device of a share too, as the FGD experiment did (-gpusel random). */
+static void shuffle_device(struct scoring *sc, uint32_t node, const struct shape *shape,
+                           uint64_t types, uint64_t serial, struct use *use)
+{
+    uint64_t devs = score_share_devs(sc->cluster, node, shape, types);
+    uint64_t h = digest_mix(digest_mix(sc->seed, serial), sc->cluster->nodes[node].rank);
+    for (uint32_t n = (uint32_t)(digest_mix(h, 1) % (uint32_t)__builtin_popcountll(devs)); n > 0;
+         n--)
+        devs &= devs - 1;
+    use->devs = devs & -devs;
+}
+
 int32_t score_node(struct scoring *sc, uint32_t node, const struct shape *shape,
                    uint64_t types, uint64_t serial, struct use *use)
 {
@@ -242,6 +254,8 @@ int32_t score_node(struct scoring *sc, uint32_t node, const struct shape *shape,
                         : score_quick(sc, node, shape, types);
     if (score == SCORE_NONE)
         return score;
+    if (sc->scorer->shuffled && use && shape->gpu_mode == GPU_SHARE && shape->gpu_count == 1)
+        shuffle_device(sc, node, shape, types, serial, use);
     if (sc->scorer->shuffled)
         return score_shuffle(sc->seed, serial, sc->cluster->nodes[node].rank);
     return score;
