@@ -101,7 +101,8 @@ void account_claim(struct sched *s, const struct claim *c, int sign)
     account_node(s, c->use.node);
 }
 
-/* What the task did since its start or the last checkpoint will be done again. */
+/* What the task did since its start or the last checkpoint will be done again. Only what
+ * counted as useful moves: the time that it took to end was `saving` and stays so. */
 void account_lost(struct sched *s, const struct claim *c)
 {
     if (c->phase != CLAIM_RUNNING && c->phase != CLAIM_ENDING)
@@ -112,10 +113,11 @@ void account_lost(struct sched *s, const struct claim *c)
         if (saved > from)
             from = saved;
     }
-    if (!c->taken || from >= s->at)
+    int64_t to = c->phase == CLAIM_ENDING ? c->until : s->at;
+    if (!c->taken || from >= to)
         return;
     uint64_t milli = (uint64_t)c->use.gpu_milli * (uint32_t)__builtin_popcountll(c->use.devs);
-    unsigned __int128 lost = (unsigned __int128)milli * (uint64_t)(s->at - from);
+    unsigned __int128 lost = (unsigned __int128)milli * (uint64_t)(to - from);
     if (lost > s->ledger.sum[LEDGER_USEFUL])
         lost = s->ledger.sum[LEDGER_USEFUL];
     s->ledger.sum[LEDGER_USEFUL] -= lost;

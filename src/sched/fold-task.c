@@ -244,7 +244,7 @@ static void act_resume(struct sched *s, const struct record *r, uint32_t claim)
         noop(s);
         return;
     }
-    int64_t since = c->since;
+    int64_t since = c->since + (s->at - c->until); /* the clock stood while it was ending */
     uint32_t gang = c->gang;
     claim_phase(s, claim, CLAIM_RUNNING);
     c = &s->claims.at[claim];

@@ -83,6 +83,7 @@ struct claim {
     uint32_t stray_next;   /* list of strays */
     uint64_t launch, stop;
     int64_t since;         /* running since; else phase since */
+    int64_t until;         /* ending: since then it is `saving`, no longer useful */
     int64_t retry_at;      /* not to be stopped or launched again before */
     char *name;            /* orphans and foreigners: their key; strays of slots too */
     uint32_t name_len;
