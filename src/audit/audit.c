@@ -14,8 +14,8 @@
  *
  * Where CORE.md leaves room, this is how it is read here:
  * - A pass is a border with the decisions behind it, until the next record that is none.
- *   Invariants 2 and 7 are judged at its end; they bind only while synced and leading, and 2
- *   only when the pass left nothing undone.
+ *   Invariants 2 and 7 are judged at its end; they bind only while synced and leading, and
+ *   when the pass left nothing undone (its bound is counted in questions, not in gangs).
  * - Done members count towards a gang's minimum; issued ones do not.
  * - "In repair grace" is counted from when the gang fell below its minimum (or was found so
  *   at `synced`), for the policy's repair_grace; each launch or hold for it allows it until
@@ -25,7 +25,8 @@
  * - A gang pends (makes demand in the ledger) while it waits and may be tried: not held by a
  *   person, not in back-off, its tasks offered.
  * - Work that is lost is what its task did as `running` since its start or the job's last
- *   checkpoint; the time it took to end was `saving` and stays so.
+ *   checkpoint; the time it took to end was `saving` and stays so, and when a stop is
+ *   refused its start moves on by that time.
  * - Groups below a gang's root stand in their wanted number; leaves are elastic.
  *
  * Cost: a record pays for the claims on the nodes it names and the slots of its gang.

@@ -224,7 +224,7 @@ struct bclaim *book_claim_add(struct audit *a, struct bgang *g, uint32_t slot,
 {
     struct bclaim *c = mem_zero(sizeof *c);
     *c = (struct bclaim){.phase = phase, .gang = g, .slot = slot, .seen = true,
-                         .since = a->at, .useful_to = INT64_MAX, .all_pos = a->claims.n};
+                         .since = a->at, .all_pos = a->claims.n};
     vec_push(&a->claims, c);
     if (!g)
         return c;
@@ -294,7 +294,7 @@ void book_claim_phase(struct audit *a, struct bclaim *c, enum bphase phase)
     if (c->phase == phase)
         return;
     if (phase == BP_ENDING)
-        c->useful_to = c->phase == BP_RUNNING ? a->at : INT64_MIN;
+        c->useful_to = c->phase == BP_RUNNING ? a->at : c->since;
     else
         c->since = a->at;
     c->phase = phase;

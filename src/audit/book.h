@@ -37,8 +37,7 @@ struct bclaim {
     bool fresh;          /* decided in the pass at hand */
     uint64_t launch, stop;
     int64_t since;       /* running since; else in this phase since */
-    int64_t useful_to;   /* ending: when it stopped being useful; else INT64_MAX */
-    int64_t gap_from, gap_to; /* resumed after a refused stop: not useful in between */
+    int64_t useful_to;   /* ending: when it stopped being useful */
     int64_t retry_at;    /* refused stop or launch: not before */
     struct str key;      /* strays and foreign pods: own copy of their key */
     uint32_t all_pos;    /* in audit.claims */

@@ -235,19 +235,16 @@ void room_lost(struct audit *a, const struct bclaim *c)
 {
     if ((c->phase != BP_RUNNING && c->phase != BP_ENDING) || !c->node)
         return;
-    int64_t from = c->since, to = c->useful_to < a->at ? c->useful_to : a->at;
+    int64_t from = c->since, to = c->phase == BP_ENDING ? c->useful_to : a->at;
     if (c->gang && c->gang->job->saved_at > from)
         from = c->gang->job->saved_at;
     if (from >= to)
         return;
-    int64_t gap_from = c->gap_from > from ? c->gap_from : from;
-    int64_t gap_to = c->gap_to < to ? c->gap_to : to;
-    uint64_t us = (uint64_t)(to - from) - (gap_to > gap_from ? (uint64_t)(gap_to - gap_from) : 0);
     uint64_t milli = c->need.mode == GPU_NONE
                          ? 0
                          : (uint64_t)c->need.gpu_milli *
                                (uint64_t)__builtin_popcountll(c->need.devs);
-    unsigned __int128 lost = (unsigned __int128)milli * us;
+    unsigned __int128 lost = (unsigned __int128)milli * (uint64_t)(to - from);
     if (lost > a->ledger.sum[LEDGER_USEFUL])
         lost = a->ledger.sum[LEDGER_USEFUL];
     a->ledger.sum[LEDGER_USEFUL] -= lost;

@@ -234,12 +234,7 @@ static void stop_refused(struct audit *a, const struct record *r, struct found f
         return;
     if (r->stop_refused.stop && c->stop && r->stop_refused.stop != c->stop)
         return; /* about an older stop */
-    int64_t since = c->since;
-    if (c->useful_to != INT64_MIN && c->useful_to != INT64_MAX) {
-        c->gap_from = c->useful_to;
-        c->gap_to = a->at;
-    }
-    c->useful_to = INT64_MAX;
+    int64_t since = c->since + (a->at - c->useful_to); /* the clock stood meanwhile */
     book_claim_phase(a, c, BP_RUNNING);
     c->since = since;
     c->asked = c->ours = false;
