@@ -38,6 +38,8 @@ static const struct cmd_option options[] = {
      .help = "write the published layout of the FGD experiment: a name and 131 values a line; "
              "wants --forever"},
     {"jobs", 0, "FILE", CMD_TEXT, .help = "write one CSV line a job"},
+    {"records", 0, "FILE", CMD_TEXT,
+     .help = "write every event and decision as a line of text, as they happen"},
     {"check", 0, NULL, CMD_FLAG,
      .help = "check every promise after every record, by code the scheduler does not share"},
     {0},
@@ -108,6 +110,7 @@ static int run(const struct cmd_line *line)
         .html = cmd_text(line, "html"),
         .columns = cmd_text(line, "columns"),
         .jobs = cmd_text(line, "jobs"),
+        .records = cmd_text(line, "records"),
     };
     if (is_bare(line))
         return explain();

@@ -7,14 +7,17 @@
 #include "cmd/simrun.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/units.h"
 #include "cmd/feed.h"
 #include "cmd/policyfile.h"
 #include "cmd/progress.h"
+#include "words/saying.h"
 
 struct run {
     const struct simrun *r;
@@ -23,6 +26,8 @@ struct run {
     struct report *reports[SIMRUN_POLICIES_MAX];
     uint32_t n, ndone;
     struct buf jobs_csv;
+    FILE *records;
+    struct buf line;
     struct progress bar;
     struct experiment experiment;
 };
@@ -101,6 +106,19 @@ static int on_progress(void *arg, int64_t at, uint64_t records)
     return 0;
 }
 
+/* "3661.000000 launch 00000012: n1 GPUs 0-3 (fits in one rack)" */
+static void on_record(void *arg, const struct record *r)
+{
+    struct run *x = arg;
+    int64_t since = r->at - twin_start_at(x->experiment.twin);
+    buf_clear(&x->line);
+    buf_fmt(&x->line, "%" PRIu64 " %" PRId64 ".%06d ", r->seq, since / US_PER_S,
+            (int)(since % US_PER_S));
+    saying_record(&x->scene.words, r, &x->line);
+    buf_char(&x->line, '\n');
+    fwrite(x->line.data, 1, x->line.len, x->records);
+}
+
 /* The core's ledger must be the audit's, to the last micro-GPU. */
 static int compare_ledgers(struct sched *s, const struct audit *a, struct err *err)
 {
@@ -154,7 +172,11 @@ static int run_one(struct run *x, uint32_t i, struct err *err)
         .each = f->policy.each || x->r->forever,
         .progress = on_progress,
         .progress_arg = x,
+        .observe = x->records ? on_record : NULL,
+        .observe_arg = x,
     };
+    if (x->records)
+        fprintf(x->records, "# %s\n", f->policy.name);
     double cpu = cpu_now();
     progress_begin(&x->bar, f->policy.name);
     rc = experiment_run(e, buf_as_str(&f->text), &control, err);
@@ -244,6 +266,15 @@ static int write_all(struct run *x, struct err *err)
     return rc;
 }
 
+/* Written as it happens, since it may be long and tells most about a run that fails. */
+static int open_records(struct run *x, struct err *err)
+{
+    x->records = fopen(x->r->records, "wb");
+    return x->records ? 0
+                      : err_set(err, errno, "cannot write %s: %s", x->r->records,
+                                strerror(errno));
+}
+
 int simrun(const struct simrun *r, struct err *err)
 {
     struct run *x = mem_zero(sizeof *x);
@@ -253,8 +284,12 @@ int simrun(const struct simrun *r, struct err *err)
         rc = load_policies(x, err);
     if (!rc && r->jobs)
         feed_jobs_head(&x->jobs_csv);
+    if (!rc && r->records)
+        rc = open_records(x, err);
     for (uint32_t i = 0; i < x->n && !rc; i++)
         rc = run_one(x, i, err);
+    if (x->records && fclose(x->records) && !rc)
+        rc = err_set(err, EIO, "cannot write %s: %s", r->records, strerror(errno));
     if (!rc)
         rc = write_all(x, err);
     for (uint32_t i = 0; i < x->ndone; i++)
@@ -262,6 +297,7 @@ int simrun(const struct simrun *r, struct err *err)
     for (uint32_t i = 0; i < x->n; i++)
         policy_file_done(&x->policies[i]);
     buf_done(&x->jobs_csv);
+    buf_done(&x->line);
     scene_done(&x->scene);
     free(x);
     return rc;

@@ -17,6 +17,7 @@ struct simrun {
     const char *html;    /* also as a page to this file; NULL: no */
     const char *columns; /* the FGD experiment's layout to this file; NULL: no */
     const char *jobs;    /* one CSV line a job to this file; NULL: no */
+    const char *records; /* one line of text a record to this file; NULL: no */
 };
 
 enum { SIMRUN_POLICIES_MAX = 32 };
