@@ -199,20 +199,23 @@ static int text_put(struct trace *t, struct trace_job *j, struct scratch *x,
                     struct step *s, struct str v)
 {
     struct trace_types list;
+    uint32_t id; /* interning may move texts: first the one, then the other */
     switch (s->field) {
     case FIELD_NAME:
         if (v.len)
             j->name = v;
         break;
     case FIELD_USER:
-        j->user = t->texts.at[step_intern(t, s, v)];
+        id = step_intern(t, s, v);
+        j->user = t->texts.at[id];
         break;
     case FIELD_QUEUE:
         x->queue = step_intern(t, s, v);
         j->queue = t->texts.at[x->queue];
         break;
     case FIELD_NEED_LEVEL:
-        j->need_level = t->texts.at[step_intern(t, s, v)];
+        id = step_intern(t, s, v);
+        j->need_level = t->texts.at[id];
         break;
     case FIELD_NODE_LIST:
         j->node_list = v;
