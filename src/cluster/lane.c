@@ -38,10 +38,10 @@ static inline void child_clear(uint64_t *mask, const struct spot *s, uint32_t po
 static inline uint32_t child_next(const struct cluster_more *m, const struct spot *s,
                                   uint32_t lane, uint32_t from)
 {
-    const uint64_t *mask = mask_of(m, s, lane);
     uint32_t w = from >> 6;
     if (w >= s->words)
         return UINT32_MAX;
+    const uint64_t *mask = mask_of(m, s, lane);
     uint64_t bits = mask[w] >> (from & 63) << (from & 63);
     if (s->step > s->words && !bits) {
         const uint64_t *sum = mask + s->words;

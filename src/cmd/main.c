@@ -5,6 +5,7 @@
 static const struct cmd *const commands[] = {
     &cmd_sim,
     &cmd_trace,
+    &cmd_cluster,
     &cmd_help,
     NULL,
 };

@@ -6,6 +6,7 @@
 
 #include "cluster/catalogue.h"
 #include "cluster/file.h"
+#include "cluster/show.h"
 #include "tap.h"
 
 static struct words words;
@@ -326,8 +327,75 @@ static void test_shipped(void)
     }
 }
 
+static void show_is(const struct cluster *c, uint32_t depth, uint32_t lines, const char *want,
+                    const char *what)
+{
+    struct buf b = {0};
+    struct show o = {.name = STR("x"), .depth = depth, .lines = lines, .ascii = true};
+    cluster_show_text(c, &o, &b);
+    is_mem(b.data, b.len, want, "%s", what);
+    buf_done(&b);
+}
+
+static void test_show(void)
+{
+    static const char text[] =
+        "levels: [rack]\n"
+        "nodes:\n"
+        "- {count: 4, name: 'a{0}', cpus: 2, memory: 1GiB, gpus: {type: T4, count: 2},\n"
+        "   place: {rack: 'r{0}'}, per: {rack: 2}}\n"
+        "- {name: b, gpus: {type: L4}, place: {rack: r0}, state: down}\n"
+        "- {count: 2, name: 'c{0}', cpus: 2, memory: 1GiB, gpus: {type: T4, count: 2},\n"
+        "   place: {rack: r2}}\n";
+    struct cluster_file f;
+    struct err err;
+    if (!ok(parse(&f, "x.yaml", text, &err) == 0, "a cluster to show %s", err.text))
+        return;
+    struct cluster *c = cluster_create(&words);
+    struct buf b = {0};
+    cluster_file_fill(&f, c);
+    show_is(c, SHOW_ALL, 0,
+            "x: 7 nodes, 12 T4, 1 L4, 12 CPUs, 6 GiB memory, 1 node not in use\n"
+            "|- rack r0: 3 nodes, 4 T4, 1 L4, 4 CPUs, 2 GiB memory, 1 node not in use\n"
+            "|  |- a0 .. a1 x 2: each 2 T4, 2 CPUs, 1 GiB memory\n"
+            "|  `- b: 1 L4, not in use\n"
+            "`- rack r1 .. r2 x 2: each 2 nodes, 4 T4, 4 CPUs, 2 GiB memory\n"
+            "   `- a2 .. a3 x 2: each 2 T4, 2 CPUs, 1 GiB memory\n",
+            "equal racks and nodes stand in one line");
+    show_is(c, 1, 0,
+            "x: 7 nodes, 12 T4, 1 L4, 12 CPUs, 6 GiB memory, 1 node not in use\n"
+            "|- rack r0: 3 nodes, 4 T4, 1 L4, 4 CPUs, 2 GiB memory, 1 node not in use\n"
+            "`- rack r1 .. r2 x 2: each 2 nodes, 4 T4, 4 CPUs, 2 GiB memory\n", "one level");
+    show_is(c, SHOW_ALL, 5,
+            "x: 7 nodes, 12 T4, 1 L4, 12 CPUs, 6 GiB memory, 1 node not in use\n"
+            "|- rack r0: 3 nodes, 4 T4, 1 L4, 4 CPUs, 2 GiB memory, 1 node not in use\n"
+            "`- rack r1 .. r2 x 2: each 2 nodes, 4 T4, 4 CPUs, 2 GiB memory\n"
+            "(--depth 2 shows more)\n", "what five lines hold");
+    struct show o = {.name = STR("x"), .depth = 0};
+    cluster_show_json(c, &o, &b);
+    is_mem(b.data, b.len,
+           "{\"name\":\"x\",\"levels\":[\"rack\"],\"nodes\":7,\"nodes_not_in_use\":1,"
+           "\"gpus\":13,\"gpus_by_type\":{\"T4\":12,\"L4\":1},\"cpu_milli\":12000,"
+           "\"mem_bytes\":6442450944}\n", "and as JSON");
+    buf_done(&b);
+    cluster_destroy(c);
+    /* openb's order: equal nodes that are not neighbours */
+    cluster_file_done(&f);
+    if (parse(&f, "x.csv", "vc,node num\na,1\nb,2\nc,1\n", &err))
+        bail("%s", err.text);
+    c = cluster_create(&words);
+    cluster_file_fill(&f, c);
+    show_is(c, 1, 0,
+            "x: 4 nodes, 32 GPU\n"
+            "|- vc a and 1 more like it: each 1 node, 8 GPU\n"
+            "`- vc b: 2 nodes, 16 GPU\n", "equal ones apart are counted");
+    cluster_destroy(c);
+    cluster_file_done(&f);
+}
+
 int main(void)
 {
+    test_show();
     test_all_keys();
     test_labels();
     test_lists();
