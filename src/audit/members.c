@@ -267,7 +267,7 @@ void bgang_changed(struct audit *a, struct bgang *g)
             empty(a, g);
         return;
     }
-    if (t.issued + t.running == 0 && !won)
+    if (t.issued + t.running == 0 || won)
         drop_planned(a, g);
     bool was = g->short_;
     g->short_ = bgang_is_short(g);

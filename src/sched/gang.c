@@ -225,10 +225,13 @@ void gang_settle(struct sched *s, uint32_t gang)
     if (gang_alive(g) + g->planned + g->done > g->target)
         g->target = gang_alive(g) + g->planned + g->done;
     if (gang_succeeded(s, gang)) {
-        if (gang_alive(g) == 0)
+        if (gang_alive(g) == 0) {
             gang_over(s, gang);
-        else
-            gang_attend(s, gang);
+            return;
+        }
+        g->phase = GANG_STOPPING; /* whoever is left is stopped */
+        free_planned(s, gang);
+        gang_attend(s, gang);
         return;
     }
     if (gang_alive(g) == 0) {
