@@ -353,9 +353,9 @@ static bool try_body(struct attempt *at, uint16_t g, uint32_t d)
 {
     uint32_t mark = at->s->scratch->plan.n, copy[JOB_GROUPS_MAX];
     memcpy(copy, at->copy, sizeof copy);
-    at->tries++;
     if (place_body(at, g, d))
         return true;
+    at->tries++; /* only what failed: a gang may have more groups than the bound */
     trail_undo(at->s, mark);
     memcpy(at->copy, copy, sizeof copy);
     return false;
@@ -518,6 +518,18 @@ static bool place_elastic(struct attempt *at, const uint32_t *want)
     return ok;
 }
 
+/* Is there a node where one task would fit, but for a taint, a tag or a spread? */
+static bool is_barred(struct sched *s, const struct asker *a)
+{
+    const struct cluster *c = s->cluster;
+    struct use u;
+    for (uint32_t r = 0; r < c->nranks; r++)
+        if (score_fits(c, c->order[r], a->sh, a->types, &u) &&
+            !node_eligible(s, a->sh, c->order[r]))
+            return true;
+    return false;
+}
+
 static void explain_refusal(struct attempt *at, struct why *why)
 {
     struct sched *s = at->s;
@@ -553,7 +565,8 @@ static void explain_refusal(struct attempt *at, struct why *why)
     why->have = counted && !room ? (uint32_t)best : s->scratch->best_placed;
     if (why->have >= why->need)
         why->have = why->need ? why->need - 1 : 0;
-    why->code = !room ? WHY_NEEDS_ROOM : sh->nconstraints ? WHY_CONSTRAINT : WHY_CPU;
+    why->code = !room ? WHY_NEEDS_ROOM
+                : sh->nconstraints || is_barred(s, &a) ? WHY_CONSTRAINT : WHY_CPU;
 }
 
 /* A gang of one needs no trail: find, and let the launch take it. */
@@ -681,29 +694,33 @@ bool place_missing(struct sched *s, uint32_t gang, struct why *why)
     vec_clear(&sc->spread);
     sc->fits.n = 0;
     sc->best_placed = 0;
-    uint32_t left = gang_missing(g), need = left;
-    bool ok = true, makes = s->caps & CAP_MAKE;
-    for (uint32_t i = 0; i < g->nslots && left && ok; i++) {
+    uint32_t left = gang_missing(g), need = left, full_leaf = NONE, full_domain = NONE;
+    bool makes = s->caps & CAP_MAKE;
+    for (uint32_t i = 0; i < g->nslots && left; i++) {
         const struct slot *sl = gang_slot(s, gang, i);
         if (sl->claim != NONE || sl->flags & SLOT_DONE ||
             (!makes && (!(sl->flags & SLOT_OFFERED) || sl->flags & SLOT_GATED)))
             continue;
-        struct asker a = asker_of(&at, &at.tree->leaves[slot_leaf(s, gang, i)]);
+        uint32_t leaf = slot_leaf(s, gang, i);
+        struct asker a = asker_of(&at, &at.tree->leaves[leaf]);
+        uint32_t d = search_domain(s, a.sh, repair_domain(s, gang, i));
+        if (leaf == full_leaf && d == full_domain)
+            continue; /* the answer of its neighbour */
         spread_count(s, gang, &a);
-        ok = fill_one(s, &a, search_domain(s, a.sh, repair_domain(s, gang, i)), s->seq);
-        if (ok) {
+        if (fill_one(s, &a, d, s->seq)) {
             sc->plan.at[sc->plan.n - 1].slot = i;
             left--;
+        } else { /* another one may have room all the same */
+            full_leaf = leaf;
+            full_domain = d;
         }
     }
     memset(why, 0, sizeof *why);
-    why->code = left && ok ? WHY_INCOMPLETE : WHY_NEEDS_ROOM;
+    why->code = full_leaf == NONE ? WHY_INCOMPLETE : WHY_NEEDS_ROOM;
     why->need = need;
     why->have = need - left;
-    ok = ok && sc->plan.n > 0;
+    bool ok = sc->plan.n > 0;
     if (ok)
         attempt_close(s);
-    else
-        trail_undo(s, 0);
     return ok;
 }

@@ -32,7 +32,8 @@ struct scratch *scratch_ready(struct sched *s);
 /* Room for the whole gang (every open slot, at its wanted size, or the largest size that
  * fits, not below its minimum): true, and the plan in scratch. Else why says what lacks. */
 bool place_gang(struct sched *s, uint32_t gang, struct why *why);
-/* Room for the slots of a started gang that lack a claim, near the others. */
+/* Room for slots of a started gang that lack a claim, near the others: for all that have
+ * some, whatever the rest lacks. */
 bool place_missing(struct sched *s, uint32_t gang, struct why *why);
 
 /* fill.c: up to n tasks of one leaf's shape under a domain; each goes on the trail. */
