@@ -250,6 +250,7 @@ void bgang_shrink(struct bgang *g);
 bool bgang_is_short(const struct bgang *g);
 void bgang_grace(struct audit *a, struct bgang *g); /* short from now on */
 void bjob_stop(struct audit *a, struct bjob *j);    /* cancelled or failed */
+void bgang_watch(struct audit *a, struct bgang *g); /* look at it when its time is up */
 int members_check(struct audit *a); /* at the end of a pass */
 
 /* seats.c: may a task of the shape be put there */

@@ -230,7 +230,7 @@ static int64_t allowed_until(const struct bgang *g)
     return until;
 }
 
-static void watch(struct audit *a, struct bgang *g)
+void bgang_watch(struct audit *a, struct bgang *g)
 {
     u64map_put(&a->gang_keys, (uint64_t)(uintptr_t)g, 1);
     heap_push(&a->deadlines, allowed_until(g), (uint64_t)(uintptr_t)g, 0);
@@ -242,7 +242,7 @@ void bgang_grace(struct audit *a, struct bgang *g)
         return;
     g->grace_until = latest(g->grace_until, a->at + a->repair_grace_us);
     g->short_ = true;
-    watch(a, g);
+    bgang_watch(a, g);
 }
 
 void bgang_changed(struct audit *a, struct bgang *g)
@@ -273,7 +273,7 @@ void bgang_changed(struct audit *a, struct bgang *g)
     g->short_ = bgang_is_short(g);
     if (g->short_ && !was) {
         g->grace_until = a->at + a->repair_grace_us;
-        watch(a, g);
+        bgang_watch(a, g);
     }
 }
 
@@ -309,7 +309,7 @@ int members_check(struct audit *a)
             continue;
         int64_t until = allowed_until(g);
         if (until >= a->at) {
-            watch(a, g);
+            bgang_watch(a, g);
             continue;
         }
         struct tally t = bgang_tally(g);

@@ -220,6 +220,7 @@ static int hold(struct audit *a, const struct record *r)
         g->launch_by = r->hold.until;
     remember_launched(a, g, false);
     bgang_changed(a, g);
+    bgang_watch(a, g); /* also one that only waits: it may keep the room until then */
     return 0;
 }
 

@@ -147,11 +147,27 @@ static bool slot_may_start(struct sched *s, uint32_t gang, uint32_t slot)
     return true;
 }
 
-/* At a first launch nothing has started: only what waits for nothing may go. */
-static bool waits_for_others(const struct tree *t, uint32_t leaf)
+static bool plan_has(struct sched *s, uint32_t gang, uint16_t group)
 {
-    for (uint16_t g = t->leaves[leaf].group; g != GROUP_NONE; g = t->groups[g].parent)
-        if (t->groups[g].start != START_AT_ONCE)
+    const struct tree *t = gang_tree(s, &s->gangs.at[gang]);
+    for (uint32_t i = 0; i < s->scratch->plan.n; i++) {
+        uint16_t up = t->leaves[slot_leaf(s, gang, s->scratch->plan.at[i].slot)].group;
+        while (up != GROUP_NONE && up != group)
+            up = t->groups[up].parent;
+        if (up == group)
+            return true;
+    }
+    return false;
+}
+
+/* Does the slot wait for a group that has members in the same plan? They have not started.
+ * (A group whose members are all done has none there, and nobody waits for it.) */
+static bool waits_for_plan(struct sched *s, uint32_t gang, uint32_t slot)
+{
+    const struct tree *t = gang_tree(s, &s->gangs.at[gang]);
+    for (uint16_t g = t->leaves[slot_leaf(s, gang, slot)].group; g != GROUP_NONE;
+         g = t->groups[g].parent)
+        if (t->groups[g].start != START_AT_ONCE && plan_has(s, gang, t->groups[g].start_group))
             return true;
     return false;
 }
@@ -214,17 +230,15 @@ static void emit_seats(struct pass *p, uint32_t gang, int kind, const struct sea
 }
 
 /* Launch what the plan holds; what waits for a group of its own gang is held. */
-static void launch_plan(struct pass *p, uint32_t gang, bool first)
+static void launch_plan(struct pass *p, uint32_t gang)
 {
     struct sched *s = p->s;
     struct scratch *sc = s->scratch;
-    const struct tree *t = gang_tree(s, &s->gangs.at[gang]);
     struct seat *seats = arena_alloc(&p->out->arena, sc->plan.n * sizeof *seats);
     uint32_t now = 0, later = sc->plan.n;
     for (uint32_t i = 0; i < sc->plan.n; i++) {
         const struct pick *k = &sc->plan.at[i];
-        bool wait = first ? waits_for_others(t, slot_leaf(s, gang, k->slot))
-                          : !slot_may_start(s, gang, k->slot);
+        bool wait = waits_for_plan(s, gang, k->slot) || !slot_may_start(s, gang, k->slot);
         seats[wait ? --later : now++] = seat_of(p, gang, k->slot, &k->use);
     }
     struct why why = fit_reason(s);
@@ -291,7 +305,7 @@ static void mend(struct pass *p, uint32_t gang)
         return;
     p->questions++;
     if (place_missing(s, gang, &why))
-        launch_plan(p, gang, false);
+        launch_plan(p, gang);
     else
         say(p, gang, &why);
 }
@@ -384,7 +398,7 @@ static void try_lanes(struct pass *p)
         uint32_t gang = s->lanes.at[s->active.at[0]].heap[0];
         p->questions++;
         if (place_gang(s, gang, &why)) {
-            launch_plan(p, gang, true);
+            launch_plan(p, gang);
         } else {
             uint32_t lane = s->gangs.at[gang].lane;
             say(p, gang, &why);
