@@ -261,13 +261,13 @@ static uint32_t set_intern(struct frag *f, const uint16_t *e, uint32_t n)
         if (i == MAP_NONE)
             break;
         const struct set *s = &f->sets.at[i];
-        if (s->n == n && memcmp(f->entries.at + s->first, e, n * sizeof *e) == 0)
+        if (s->n == n && (!n || !memcmp(f->entries.at + s->first, e, n * sizeof *e)))
             return i;
     }
     struct set s = {f->entries.n, n, NULL};
     vec_reserve(&f->entries, f->entries.n + n);
-    memcpy(f->entries.at + f->entries.n, e, n * sizeof *e);
-    f->entries.n += n;
+    for (uint32_t i = 0; i < n; i++)
+        f->entries.at[f->entries.n++] = e[i];
     vec_push(&f->sets, s);
     u64map_put(&f->set_ids, key, f->sets.n - 1);
     return f->sets.n - 1;
