@@ -18,9 +18,10 @@ if [ -r "$openb/csv/openb_pod_list_default.csv.zst" ]; then
         --order "$openb/orders/openb_pod_list_default.orders.zst" --seed 42 --forever \
         --policy random,dotprod,gpu-clustering,gpu-packing,bestfit,fgd,muster
 else
-    echo "No ../shared here: a trace made from published statistics (Acme), by seed 1:"
+    echo "No ../shared here: a week of an LLM cluster, made from the published statistics of"
+    echo "Acme's Kalos (2,416 GPUs), seed 1, asking for 80 % of its GPU time:"
     mkdir -p "$1/demo"
-    "$muster" trace generate --like acme --seed 1 --out "$1/demo"
+    "$muster" trace generate --like kalos --load 80 --seed 1 --out "$1/demo"
     set -- --cluster "$1/demo/cluster.yaml" --trace "$1/demo/trace.jsonl" \
         --policy fifo,sjf,kube-default,kube-binpack,fgd,muster
 fi
