@@ -27,6 +27,19 @@ static void node_mark_seen(struct sched *s, uint32_t node)
     s->node_seen.at[node] = true;
 }
 
+/* The node and its claims in the tally: both are counted by the node's partitions. */
+static void tally_all(struct sched *s, uint32_t node, int sign)
+{
+    tally_node(s, node, sign);
+    if (node >= s->node_claims.n)
+        return;
+    for (uint32_t i = s->node_claims.at[node]; i != NONE; i = s->claims.at[i].next) {
+        const struct claim *c = &s->claims.at[i];
+        if (c->taken && c->shape != NONE && s->shapes.at[c->shape].tagged)
+            tally_claim(s, c->shape, node, sign);
+    }
+}
+
 static void fold_node_set(struct sched *s, const struct node_desc *d)
 {
     uint32_t node = cluster_find(s->cluster, d->name);
@@ -41,10 +54,10 @@ static void fold_node_set(struct sched *s, const struct node_desc *d)
         cluster_node_unsynced(s->cluster, node, false);
     }
     if (!fresh)
-        tally_node(s, node, -1);
+        tally_all(s, node, -1);
     learn_levels(s, d);
     node = cluster_node_set(s->cluster, d);
-    tally_node(s, node, 1);
+    tally_all(s, node, 1);
     node_mark_seen(s, node);
     capacity_changed(s, node);
     if (fresh)
