@@ -189,7 +189,6 @@ static int launch(struct audit *a, const struct record *r)
     if (r->launch.launch_by > g->launch_by)
         g->launch_by = r->launch.launch_by;
     remember_launched(a, g, first);
-    g->said = g->waits ? g->said : false;
     bgang_changed(a, g);
     return 0;
 }
@@ -377,7 +376,7 @@ static int pass(struct audit *a, const struct record *r)
         struct bgang *g = book_gang(a, &r->pass.same[i]);
         if (!g || g->over) /* stopped or finished in the same pass */
             continue;
-        if (!g->said)
+        if (g->waits ? !g->said : g->why.code == WHY_NONE)
             return audit_bad(a, "protocol: " STR_FMT " has no reason that could stay the same",
                              STR_ARG(r->pass.same[i].job));
         int rc = reason_check(a, g, &g->why);
