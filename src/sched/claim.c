@@ -186,6 +186,19 @@ void claim_place(struct sched *s, uint32_t id, const struct use *u, struct str w
         room_freed(s, old);
 }
 
+/* Takes the reference. What the tally counts of the claim follows. */
+void claim_reshape(struct sched *s, uint32_t id, uint32_t shape)
+{
+    struct claim *c = &s->claims.at[id];
+    if (c->taken && c->shape != NONE && s->shapes.at[c->shape].tagged)
+        tally_claim(s, c->shape, c->use.node, -1);
+    if (c->shape != NONE)
+        shape_unref(s, c->shape);
+    c->shape = shape;
+    if (c->taken && s->shapes.at[shape].tagged)
+        tally_claim(s, shape, c->use.node, 1);
+}
+
 void claim_phase(struct sched *s, uint32_t id, uint8_t phase)
 {
     struct claim *c = &s->claims.at[id];

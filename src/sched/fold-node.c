@@ -130,10 +130,8 @@ static void fold_foreign(struct sched *s, const struct record *r)
     use_of_shape(s, shape, node, devs, 0, &u);
     if (u.mode == GPU_MIG && !u.slices)
         u.mode = GPU_NONE, u.devs = 0;
-    claim_place(s, id, &u, r->foreign_set.node); /* gives the old room under the old shape */
-    if (s->claims.at[id].shape != NONE)
-        shape_unref(s, s->claims.at[id].shape);
-    s->claims.at[id].shape = shape;
+    claim_place(s, id, &u, r->foreign_set.node); /* tallied under the old shape, if any */
+    claim_reshape(s, id, shape);
     s->claims.at[id].seen = true;
 }
 

@@ -430,14 +430,8 @@ void task_tag(struct sched *s, struct str task, word_t tag, bool on)
     sl->shape = shape;
     if (sl->claim == NONE)
         return;
-    struct claim *c = &s->claims.at[sl->claim];
-    if (c->taken && s->shapes.at[c->shape].tagged)
-        tally_claim(s, c->shape, c->use.node, -1);
-    shape_unref(s, c->shape);
-    c->shape = shape;
     s->shapes.at[shape].refs++;
-    if (c->taken && s->shapes.at[shape].tagged)
-        tally_claim(s, shape, c->use.node, 1);
+    claim_reshape(s, sl->claim, shape);
 }
 
 /* The key of a stray read back: a task's name, or launch and slot. */

@@ -270,6 +270,7 @@ static inline const struct tree_root *gang_root(const struct sched *s, const str
 uint32_t claim_create(struct sched *s, uint32_t gang, uint32_t slot, uint8_t phase);
 /* Sets use (and takes its room, when the phase holds room); u->node may be NODE_NONE. */
 void claim_place(struct sched *s, uint32_t claim, const struct use *u, struct str where);
+void claim_reshape(struct sched *s, uint32_t claim, uint32_t shape);
 void claim_phase(struct sched *s, uint32_t claim, uint8_t phase);
 void claim_free(struct sched *s, uint32_t claim);
 void claim_make_stray(struct sched *s, uint32_t claim, struct str key);
