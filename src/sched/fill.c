@@ -6,7 +6,8 @@
  * full nodes first, then the node that the rest fills best. Shares, MIG and CPU-only tasks
  * go one by one to the best score on the board.
  * A single task goes to the node with the fewest free GPUs that suffice (or by the policy's
- * scorer); among equals to the lowest rank. Cost: O(tasks + children visited).
+ * scorer); among idle nodes to one in the domain with the least room, else among equals to
+ * the lowest rank. Cost: O(tasks + children visited).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 
@@ -188,14 +189,52 @@ static bool find_in_lane(struct sched *s, const struct asker *a, uint32_t domain
     return false;
 }
 
+static bool has_lane(const struct sched *s, const struct asker *a, uint32_t domain, uint32_t k)
+{
+    for (uint32_t t = first_type(s, a->types, 0); t != TYPE_ANY;
+         t = first_type(s, a->types, t + 1))
+        if (k <= cluster_lane_max(s->cluster, t) &&
+            domain_count(s->cluster, domain, cluster_lane(s->cluster, t, k)))
+            return true;
+    return false;
+}
+
+/* The same among idle nodes, which are all alike: down the children with the least room, so
+ * that a domain which is still whole is broken last. */
+static bool find_idle(struct sched *s, const struct asker *a, uint32_t domain, uint32_t k,
+                      struct use *ret)
+{
+    const struct domain *d = &s->cluster->domains[domain];
+    uint32_t base = s->scratch->fits.n, n = d->n, first = d->first;
+    bool found = false;
+    if (n == 0)
+        return find_in_lane(s, a, domain, k, ret);
+    vec_resize(&s->scratch->fits, base + n);
+    for (uint32_t i = 0; i < n; i++)
+        s->scratch->fits.at[base + i] =
+            has_lane(s, a, first + i, k) ? asker_fit(s, a, first + i) : 0;
+    while (!found) {
+        uint32_t i = choose_child(s->scratch->fits.at + base, n, 1);
+        if (i == UINT32_MAX)
+            break;
+        s->scratch->fits.at[base + i] = 0;
+        found = find_idle(s, a, first + i, k, ret);
+    }
+    s->scratch->fits.n = base;
+    return found;
+}
+
 bool find_one(struct sched *s, const struct asker *a, uint32_t domain, uint64_t serial,
               struct use *ret)
 {
     if (by_lanes(s, a)) {
         uint32_t g = a->sh->gpu_count, top = widest_lane(s, a->types);
-        for (uint32_t i = g; i <= top; i++)
-            if (find_in_lane(s, a, domain, a->widest ? top + g - i : i, ret))
+        for (uint32_t i = g; i <= top; i++) {
+            uint32_t k = a->widest ? top + g - i : i;
+            if (k == top ? find_idle(s, a, domain, k, ret)
+                         : find_in_lane(s, a, domain, k, ret))
                 return true;
+        }
         return false;
     }
     const struct domain *d = &s->cluster->domains[domain];
