@@ -1,0 +1,144 @@
+/* test-trace-generate.c - synthetic traces, and what is said about traces
+ * Expected statistics: the published ones (cluster_summary.csv of AcmeTrace and of
+ * HeliosArtifact, in the table of generate.c). SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "cluster/file.h"
+#include "tap.h"
+#include "trace/describe.h"
+#include "trace/generate.h"
+
+static void check_cluster(struct buf *yaml, uint32_t nodes, uint32_t gpus)
+{
+    struct words words = {0};
+    struct cluster_file file;
+    struct err err = {0};
+    if (!ok(cluster_file_parse(&file, "made", buf_as_str(yaml), &words, &err) == 0,
+            "its cluster file is one (%s)", err.text))
+        return;
+    is_int(file.nodes.n, nodes, "with the nodes");
+    is_int(file.nodes.at[0].ndevices, gpus, "of so many GPUs");
+    is_int(file.nodes.at[0].nplace, 2, "in racks and blocks");
+    cluster_file_done(&file);
+    words_done(&words);
+}
+
+static void site(const struct generate_site *s)
+{
+    struct generate_options o = {.site = s, .seed = 3, .days = 30};
+    struct generate_result r;
+    struct trace_list l;
+    struct buf yaml = {0};
+    struct err err = {0};
+    bool good = true;
+    if (!ok(generate_trace(&o, &l, &yaml, &r, &err) == 0, "%s (%s)", s->name, err.text))
+        return;
+    is_near(r.jobs, s->jobs / s->days * 30, 1, "jobs of thirty days");
+    is_near(r.run_mean_s / s->run_mean_s, 1, 0.001, "the published mean run time");
+    is_near(r.gpus_mean / s->gpus_mean, 1, 0.15, "about the published mean of GPUs");
+    is_near(r.fail_rate, s->fail_rate, 4 * sqrt(0.25 / r.jobs), "the published failures");
+    if (s->gpu_s_per_job > 0)
+        ok(r.gpu_s_per_job / s->gpu_s_per_job > 0.3 && r.gpu_s_per_job / s->gpu_s_per_job < 3,
+           "GPU time of the published order: %.0f, published %.0f", r.gpu_s_per_job,
+           s->gpu_s_per_job);
+    for (uint32_t i = 0; i < l.n; i++) {
+        const struct trace_job *j = &l.jobs[i];
+        good = good && j->run_us > 0 && j->run_us <= (int64_t)s->run_max_s * 1000000 + 1000000 &&
+               j->limit_us >= j->run_us && j->gpus >= 1 && j->gpus <= s->gpus_max &&
+               j->submit_us >= 0 && j->submit_us < INT64_C(30) * 86400000000;
+    }
+    ok(good, "every job within the published bounds, and within its limit");
+    check_cluster(&yaml, s->nodes, s->gpus_per_node);
+    buf_done(&yaml);
+    trace_list_done(&l);
+}
+
+static void options(void)
+{
+    struct generate_options o = {.site = generate_site_find("philly"), .seed = 1, .nodes = 20,
+                                 .load = 0.8};
+    struct generate_result r;
+    struct trace_list a, b, c;
+    struct err err = {0};
+    bool same = true;
+    if (!ok(generate_trace(&o, &a, NULL, &r, &err) == 0 &&
+                generate_trace(&o, &b, NULL, NULL, &err) == 0, "twice (%s)", err.text))
+        return;
+    is_near(r.load, 0.8, 0.01, "the wanted load");
+    for (uint32_t i = 0; i < a.n && i < b.n; i++)
+        same = same && a.jobs[i].submit_us == b.jobs[i].submit_us &&
+               a.jobs[i].run_us == b.jobs[i].run_us && a.jobs[i].gpus == b.jobs[i].gpus;
+    ok(same && a.n == b.n, "one seed, one trace");
+    o.seed = 2;
+    ok(generate_trace(&o, &c, NULL, NULL, &err) == 0 && c.n > 2 &&
+           (c.jobs[0].submit_us != a.jobs[0].submit_us ||
+            c.jobs[1].submit_us != a.jobs[1].submit_us), "another seed, another trace");
+    trace_list_done(&a);
+    trace_list_done(&b);
+    trace_list_done(&c);
+    o = (struct generate_options){.site = generate_site_find("acme"), .seed = 1, .jobs = 5000,
+                                  .one_node = true};
+    if (!ok(generate_trace(&o, &a, NULL, &r, &err) == 0, "so many jobs (%s)", err.text))
+        return;
+    is_int(a.n, 5000, "five thousand");
+    for (uint32_t i = 0; i < a.n; i++)
+        same = same && a.jobs[i].gpus <= 8;
+    ok(same, "each fits a node");
+    trace_list_done(&a);
+    ok(!generate_site_find("nowhere"), "unknown sites are unknown");
+}
+
+/* Six jobs, worked out by hand. */
+static void described(void)
+{
+    static const char text[] =
+        "{\"submit_us\":0,\"gpus\":1,\"run_us\":3600000000,\"queue\":\"a\",\"user\":\"u\","
+        "\"start_us\":1000000}\n"
+        "{\"submit_us\":0,\"gpus\":1,\"gpu_milli\":500,\"run_us\":7200000000,\"queue\":\"a\"}\n"
+        "{\"submit_us\":0,\"gpus\":8,\"run_us\":3600000000,\"lost_us\":3600000000,"
+        "\"queue\":\"b\",\"user\":\"v\",\"state\":\"failed\"}\n"
+        "{\"submit_us\":36000000000,\"cpu_milli\":1000,\"run_us\":50,\"queue\":\"b\"}\n"
+        "{\"submit_us\":36000000000,\"gpus\":600,\"queue\":\"c\",\"state\":\"pending\"}\n"
+        "{\"submit_us\":36000000000,\"gpus\":3,\"run_us\":1200000000,\"eligible_us\":40000000000,"
+        "\"start_us\":40005000000}\n";
+    struct trace_list l;
+    struct describe d;
+    struct buf b = {0};
+    struct err err = {0};
+    if (!ok(trace_load_mem(&l, text, sizeof text - 1, "d", "jsonl", &err) == 0, "loads (%s)",
+            err.text))
+        return;
+    describe_trace(&l, &d);
+    is_int(d.jobs, 6, "jobs");
+    is_int(d.gpu_jobs, 5, "with GPUs");
+    is_int(d.users, 2, "users");
+    is_int(d.queues, 4, "queues, the unnamed one too");
+    is_near(d.gpu_h, 1 + 1 + 16 + 1, 1e-9, "GPU hours");
+    is_near(d.offered_gpus, 1.9, 1e-9, "over ten hours");
+    is_near(d.gpu_mean, (1 + .5 + 8 + 600 + 3) / 5, 1e-9, "GPUs of a GPU job");
+    is_int(d.states[TRACE_FAILED], 1, "failed");
+    is_int(d.endless, 1, "one without a run time");
+    is_int(d.run.n, 4, "four GPU jobs ran");
+    is_int(d.run.p50_us, INT64_C(3600000000), "the second of four is their p50");
+    is_int(d.run.max_us, INT64_C(7200000000), "the longest");
+    is_int(d.wait.n, 2, "two starts are recorded");
+    is_int(d.wait.p99_us, 5000000, "waits count from eligible");
+    is_int(d.sizes[SIZE_SHARE].jobs, 1, "a share");
+    is_int(d.sizes[SIZE_2_7].jobs, 1, "2 to 7");
+    is_int(d.sizes[SIZE_MORE].jobs, 1, "more than 512");
+    is_mem(d.top[0].name.ptr, d.top[0].name.len, "b", "the queue with most GPU hours");
+    describe_text(&d, &l, 100, &b);
+    ok(strstr(b.data, "1.9 GPUs busy on average") && strstr(b.data, "1.9 % of 100"),
+       "in words");
+    buf_done(&b);
+    trace_list_done(&l);
+}
+
+int main(void)
+{
+    for (const struct generate_site *s = generate_sites; s->name; s++)
+        site(s);
+    options();
+    described();
+    return done_testing();
+}
