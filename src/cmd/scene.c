@@ -189,5 +189,6 @@ void scene_mix(struct scene *s, struct buf *out)
     }
     mix_text(&mix, &s->words, out);
     mix_done(&mix);
+    convert_done(&c);
     arena_done(&a);
 }

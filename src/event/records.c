@@ -4,8 +4,8 @@
 
 struct record *records_add(struct records *rs, int kind)
 {
-    vec_resize(&rs->list, rs->list.n + 1);
-    struct record *r = &rs->list.at[rs->list.n - 1];
+    vec_reserve(&rs->list, rs->list.n + 1);
+    struct record *r = &rs->list.at[rs->list.n++];
     memset(r, 0, sizeof *r);
     r->kind = (uint16_t)kind;
     return r;

@@ -14,8 +14,9 @@ static struct arena arena;
 static const struct job_spec *spec_of(struct trace_job j, const struct belief *belief,
                                       bool oracle)
 {
-    struct convert c;
+    static struct convert c;
     struct err err = {0};
+    convert_done(&c);
     convert_init(&c, &words, 8, oracle, belief, 1);
     const struct job_spec *s = convert_job(&c, &j, STR("00000000"), j.submit_us, &arena);
     if (job_spec_check(s, &err))
@@ -179,6 +180,7 @@ static void test_error_distribution(void)
         below += s->expected_us < 1648721271;
         arena_reset(&arena);
     }
+    convert_done(&c);
     is_near((double)above / N, 0.5, 0.015, "half of the errors are too long");
     is_near((double)below / N, 0.8413, 0.012, "84 %% lie below one sigma");
 }
@@ -220,6 +222,54 @@ static void test_files(void)
        "refused: %s", err.text);
 }
 
+/* Rows that ask for the same share one tree; others never get a wrong one. */
+static void test_trees(void)
+{
+    static const struct str types[] = {STR("T4")};
+    struct belief b;
+    struct convert c;
+    belief_init(&b);
+    convert_init(&c, &words, 8, false, &b, 1);
+    struct trace_job rows[] = {
+        {.gpus = 1, .gpu_milli = 1000},
+        {.gpus = 2, .gpu_milli = 1000},
+        {.gpus = 1, .gpu_milli = 500},
+        {.gpus = 1, .gpu_milli = 1000, .cpu_milli = 1},
+        {.gpus = 1, .gpu_milli = 1000, .mem_bytes = 1},
+        {.gpus = 1, .gpu_milli = 500, .gpu_mem_bytes = 1},
+        {.gpus = 1, .gpu_milli = 1000, .types = types, .ntypes = 1},
+        {.gpus = 1, .gpu_milli = 1000, .need_tag = STR("vc=b")},
+        {.gpus = 1, .gpu_milli = 1000, .need_level = STR("rack")},
+        {.gpus = 2, .gpu_milli = 1000, .nodes = 2},
+    };
+    enum { N = sizeof rows / sizeof *rows };
+    const struct group_spec *made[N];
+    bool same = true, distinct = true;
+    for (uint32_t round = 0; round < 2; round++) {
+        for (uint32_t i = 0; i < N; i++) {
+            const struct job_spec *s = convert_job(&c, &rows[i], STR("x"), 0, &arena);
+            if (round)
+                same &= s->groups == made[i];
+            made[i] = s->groups;
+        }
+    }
+    for (uint32_t i = 0; i < N; i++)
+        for (uint32_t k = 0; k < i; k++)
+            distinct &= made[i] != made[k];
+    ok(same, "the same row asks for the same tree");
+    ok(distinct, "ten unlike rows have ten trees");
+    for (uint32_t i = 0; i < 10000; i++) {
+        struct trace_job j = {.gpus = 1, .gpu_milli = 1000, .cpu_milli = 100 + i};
+        const struct job_spec *s = convert_job(&c, &j, STR("x"), 0, &arena);
+        if (s->shapes[0].cpu_milli != 100 + i)
+            fail("row %u got the tree of another", i);
+        if (i % 100 == 0)
+            arena_reset(&arena);
+    }
+    cmp_ok(c.trees.n, <=, 4096, "no more trees are kept than allowed");
+    convert_done(&c);
+}
+
 static void test_speed(void)
 {
     struct truth t;
@@ -255,6 +305,7 @@ int main(void)
     test_belief();
     test_error_distribution();
     test_files();
+    test_trees();
     test_speed();
     arena_done(&arena);
     words_done(&words);

@@ -1,14 +1,14 @@
 /* convert.c - a trace's row as the job spec that the scheduler sees
  *
- * Specs are made in the batch's arena, about 700 bytes for a single task, gone with the
- * batch. Words are looked up only when a text differs from the row
+ * Specs are made in the batch's arena, gone with the batch; their trees of groups are kept,
+ * since thousands of rows ask for the same. Words are looked up only when a text differs from the row
  * before. SPDX-License-Identifier: Apache-2.0 */
 #include "world/twin/convert.h"
 
 #include <errno.h>
 #include <math.h>
 
-enum { RESTARTS = 1000 };
+enum { RESTARTS = 1000, TREES_MAX = 4096 };
 
 void convert_init(struct convert *c, struct words *words, uint32_t gpus_per_node, bool oracle,
                   const struct belief *belief, uint64_t seed)
@@ -140,7 +140,28 @@ static struct group_spec leaf(uint16_t parent, uint16_t shape, uint32_t count)
     };
 }
 
-static void tree_fill(struct convert *c, const struct trace_job *j, struct job_spec *spec,
+/* Strings of a trace live as long as it does and equal ones are one, so pointers tell. */
+static bool same_tree(const struct trace_job *a, const struct trace_job *b)
+{
+    return a->gpus == b->gpus && a->nodes == b->nodes && a->gpu_milli == b->gpu_milli &&
+           a->cpu_milli == b->cpu_milli && a->mem_bytes == b->mem_bytes &&
+           a->gpu_mem_bytes == b->gpu_mem_bytes && a->ntypes == b->ntypes &&
+           a->types == b->types && a->nparts == b->nparts && a->parts == b->parts &&
+           a->need_tag.ptr == b->need_tag.ptr && a->need_level.ptr == b->need_level.ptr;
+}
+
+static uint64_t tree_key(const struct trace_job *j)
+{
+    uint64_t h = (uint64_t)j->gpus << 32 | j->gpu_milli;
+    h = h * 0x9E3779B97F4A7C15ull + (uint64_t)j->cpu_milli;
+    h = h * 0x9E3779B97F4A7C15ull + (uint64_t)j->mem_bytes + j->nodes;
+    h = h * 0x9E3779B97F4A7C15ull + (uintptr_t)j->types + (uint64_t)j->gpu_mem_bytes;
+    h = h * 0x9E3779B97F4A7C15ull + (uintptr_t)j->need_tag.ptr;
+    h = h * 0x9E3779B97F4A7C15ull + (uintptr_t)j->need_level.ptr + (uintptr_t)j->parts;
+    return h >> 1; /* UINT64_MAX is no key */
+}
+
+static void tree_fill(struct convert *c, const struct trace_job *j, struct convert_tree *t,
                       struct arena *a)
 {
     struct convert_split split;
@@ -148,18 +169,45 @@ static void tree_fill(struct convert *c, const struct trace_job *j, struct job_s
     bool gang = split.tasks > 1;
     struct group_spec *groups = arena_zero(a, (split.nleaves + gang) * sizeof *groups);
     struct shape *shapes = arena_zero(a, split.nleaves * sizeof *shapes);
+    t->ngroups = 0;
     if (gang)
-        groups[spec->ngroups++] = (struct group_spec){
+        groups[t->ngroups++] = (struct group_spec){
             .parent = GROUP_NONE, .shape = GROUP_NONE, .whole = 1, .count = {1, 1, 1, 1}};
     for (uint32_t i = 0; i < split.nleaves; i++) {
         shape_fill(c, j, &split.leaf[i], &shapes[i]);
-        groups[spec->ngroups++] =
-            leaf(gang ? 0 : GROUP_NONE, (uint16_t)i, split.leaf[i].tasks);
+        groups[t->ngroups++] = leaf(gang ? 0 : GROUP_NONE, (uint16_t)i, split.leaf[i].tasks);
     }
     groups[0].required = word_of(c, &c->level, j->need_level);
-    spec->nshapes = split.nleaves;
-    spec->groups = groups;
-    spec->shapes = shapes;
+    t->nshapes = split.nleaves;
+    t->groups = groups;
+    t->shapes = shapes;
+}
+
+/* The kept one; beyond TREES_MAX, or when two keys clash, it is made in the batch. */
+static const struct convert_tree *tree_of(struct convert *c, const struct trace_job *j,
+                                          struct arena *a)
+{
+    uint64_t key = tree_key(j);
+    uint32_t id = u64map_get(&c->tree_ids, key);
+    if (id != MAP_NONE && same_tree(&c->trees.at[id].asks, j))
+        return &c->trees.at[id];
+    if (id == MAP_NONE && c->trees.n < TREES_MAX) {
+        struct convert_tree t = {.asks = *j};
+        tree_fill(c, j, &t, &c->kept);
+        u64map_put(&c->tree_ids, key, c->trees.n);
+        vec_push(&c->trees, t);
+        return &c->trees.at[c->trees.n - 1];
+    }
+    struct convert_tree *t = arena_zero(a, sizeof *t);
+    tree_fill(c, j, t, a);
+    return t;
+}
+
+void convert_done(struct convert *c)
+{
+    vec_done(&c->trees);
+    u64map_done(&c->tree_ids);
+    arena_done(&c->kept);
 }
 
 /* What the scheduler is told of the run time. The error is log-normal with median 1: users
@@ -203,6 +251,10 @@ const struct job_spec *convert_job(struct convert *c, const struct trace_job *j,
         spec->ckpt_save_us = c->belief->ckpt_save_us;
         spec->ckpt_restore_us = c->belief->ckpt_restore_us;
     }
-    tree_fill(c, j, spec, a);
+    const struct convert_tree *tree = tree_of(c, j, a);
+    spec->ngroups = tree->ngroups;
+    spec->nshapes = tree->nshapes;
+    spec->groups = tree->groups;
+    spec->shapes = tree->shapes;
     return spec;
 }

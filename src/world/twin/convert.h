@@ -7,6 +7,7 @@
 #define MUSTER_CONVERT_H
 
 #include "base/rng.h"
+#include "base/vec.h"
 #include "job/spec.h"
 #include "trace/trace.h"
 #include "world/twin/truth.h"
@@ -16,6 +17,14 @@ struct convert_word { /* the last text seen and its id: traces repeat themselves
     word_t id;
 };
 
+/* A tree of groups made once for all rows that ask for the same. */
+struct convert_tree {
+    struct trace_job asks; /* only what the tree depends on is compared */
+    uint32_t ngroups, nshapes;
+    const struct group_spec *groups;
+    const struct shape *shapes;
+};
+
 struct convert {
     struct words *words;
     uint32_t gpus_per_node;
@@ -23,7 +32,9 @@ struct convert {
     const struct belief *belief;
     struct rng error; /* of the belief */
     struct convert_word queue, user, level, tag, types[TRACE_TYPES_MAX];
-    word_t node_level; /* "node" */
+    VEC(struct convert_tree) trees;
+    struct u64map tree_ids; /* hash of what it depends on -> tree */
+    struct arena kept;      /* groups and shapes of the trees */
 };
 
 enum { CONVERT_LEAVES_MAX = 2 * TRACE_PARTS_MAX };
@@ -46,7 +57,9 @@ void convert_split(const struct trace_job *j, uint32_t gpus_per_node,
 /* Can the row be a job at all? 0, or -ERANGE with err naming row and number. */
 int convert_check(const struct trace_job *j, uint32_t gpus_per_node, struct err *err);
 
-/* A new spec in the arena; name is borrowed. */
+void convert_done(struct convert *c);
+
+/* A new spec in the arena; name is borrowed, the tree lives until convert_done. */
 const struct job_spec *convert_job(struct convert *c, const struct trace_job *j,
                                    struct str name, int64_t submitted_at, struct arena *a);
 

@@ -137,6 +137,7 @@ struct twin {
     int64_t fault_shift; /* the recorded list is played again so much later */
 
     uint32_t narrivals, next_arrival;
+    int64_t next_submit; /* when the next arrival comes; NEVER: all came */
     uint32_t *arrivals;  /* NULL: arrival i is jobs[i] */
     char *names;         /* NAME_LEN bytes an arrival */
     uint32_t *job_gang;  /* first gang of each job; NONE, or OVER */

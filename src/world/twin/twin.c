@@ -220,6 +220,7 @@ int twin_create(struct twin **ret, const struct twin_options *o, struct err *err
     if (t->narrivals && !o->order)
         t->start_at = job_submit_at(t, 0);
     t->now = t->start_at;
+    t->next_submit = t->narrivals ? t->start_at : NEVER;
     t->end_at = o->until_us ? t->start_at + o->until_us : NEVER;
     faults_begin(t);
     setup(t);
@@ -232,6 +233,7 @@ void twin_destroy(struct twin *t)
     if (!t)
         return;
     des_done(&t->des);
+    convert_done(&t->convert);
     vec_done(&t->nodes);
     strmap_done(&t->node_ids);
     u64map_done(&t->domains);
@@ -386,14 +388,19 @@ static void pop_instant(struct twin *t)
     }
 }
 
+static void look_ahead(struct twin *t)
+{
+    t->next_submit =
+        t->next_arrival < t->narrivals ? job_submit_at(t, t->next_arrival) : NEVER;
+}
+
 /* Arrivals of this instant; more than fit into a batch come with the next look. */
 static void arrive(struct twin *t, uint32_t most)
 {
     uint32_t n = 0;
-    for (; n < most && t->next_arrival < t->narrivals; n++) {
-        if (job_submit_at(t, t->next_arrival) > t->now)
-            break;
+    for (; n < most && t->next_submit <= t->now; n++) {
         out_add(t, OUT_JOB, CLASS_ARRIVAL, t->next_arrival++, 0);
+        look_ahead(t);
     }
     t->hook_to = t->next_arrival;
 }
@@ -413,16 +420,12 @@ static void collect(struct twin *t, uint32_t most, bool each, bool time)
 /* When the next thing happens by itself; NEVER: nothing does. */
 static int64_t next_at(const struct twin *t)
 {
-    int64_t at = NEVER;
+    int64_t at = t->next_submit;
     const struct des_event *e = des_peek(&t->des);
     if (t->starts.n)
         return t->now;
-    if (e)
+    if (e && e->at_us < at)
         at = e->at_us;
-    if (t->next_arrival < t->narrivals) {
-        int64_t next = job_submit_at(t, t->next_arrival);
-        at = next < at ? next : at;
-    }
     return at < t->now ? t->now : at;
 }
 
