@@ -305,6 +305,9 @@ static void test_shrink(void)
     cluster_check(c);
     is_int(c->devices[c->nodes[a].device0 + 1].mem_free,
            c->devices[c->nodes[a].device0 + 1].mem_cap, "and is given back exactly");
+    f.d.ndevices = 3;
+    cluster_node_set(c, &f.d);
+    is_int(c->nodes[a].ndevices, 3, "devices that nothing holds go when they are not described");
     cluster_destroy(c);
 }
 
