@@ -147,6 +147,41 @@ static void give_slots(struct attempt *at, const struct tree_leaf *l, uint32_t c
     assert(at_pick == sc->plan.n);
 }
 
+/* The fewest domains over which the units go evenly (sizes differ by one at most); 0: by
+ * these capacities none. 50 over 18, 18, 12, 12 is 13 + 13 + 12 + 12, so 4. */
+static uint32_t even_domains(const uint64_t *fits, uint32_t count, uint32_t units)
+{
+    for (uint32_t m = 1; m <= count && m <= units; m++) {
+        uint32_t small = units / m, more = units % m, holds = 0, holds_more = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            holds += fits[i] >= small;
+            holds_more += fits[i] > small;
+        }
+        if (holds >= m && holds_more >= more)
+            return m;
+    }
+    return 0;
+}
+
+/* Tasks to be placed in this copy of the leaf so that, with what is done, it has `size` of
+ * them: as many as it has open slots at most. */
+static uint32_t copy_wants(const struct attempt *at, const struct tree_leaf *l, uint32_t copy,
+                           uint32_t size)
+{
+    bool makes = at->s->caps & CAP_MAKE;
+    if (makes && at->s->gangs.at[at->gang].done == 0)
+        return size;
+    uint32_t open = 0, done = 0;
+    for (uint32_t i = 0; i < l->per_copy; i++) {
+        const struct slot *sl = gang_slot(at->s, at->gang, l->slot0 + copy * l->per_copy + i);
+        done += (sl->flags & SLOT_DONE) != 0;
+        open += sl->claim == NONE && !(sl->flags & SLOT_DONE) &&
+                (makes || (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED)));
+    }
+    uint32_t n = size > done ? size - done : 0;
+    return n < open ? n : open;
+}
+
 /* Deal units of `unit` tasks over the domains of a level under d: at most `most` tasks in
  * each; evenly over as few as suffice when balanced, else the tightest that holds the rest
  * or the roomiest first. Returns tasks placed. */
@@ -163,35 +198,16 @@ static uint32_t deal(struct attempt *at, const struct asker *a, uint32_t d, uint
         fit = most && fit > most ? most : fit;
         vec_push(&sc->fits, fit / unit);
     }
-    uint32_t units = n / unit, got = 0, share = units;
-    if (balanced && count) {
-        uint32_t used = 0;
-        uint64_t sum = 0, last = UINT64_MAX;
-        while (sum < units && used < count) { /* how many domains the roomiest make */
-            uint64_t best = 0;
-            for (uint32_t i = 0; i < count; i++)
-                if (sc->fits.at[base + i] <= last && sc->fits.at[base + i] > best &&
-                    sc->fits.at[base + i] != last)
-                    best = sc->fits.at[base + i];
-            uint32_t same = 0;
-            for (uint32_t i = 0; i < count; i++)
-                same += sc->fits.at[base + i] == best;
-            for (; same && sum < units; same--, used++)
-                sum += best;
-            if (best == 0)
-                break;
-            last = best;
-        }
-        share = used ? (units + used - 1) / used : units;
-    }
+    uint32_t units = n / unit, got = 0;
+    uint32_t left = balanced ? even_domains(sc->fits.at + base, count, units) : 0;
     while (got < units * unit) {
-        uint32_t rest = units - got / unit;
-        uint32_t i = choose_child(sc->fits.at + base, count, rest < share ? rest : share);
+        uint32_t rest = units - got / unit, want = left > 1 ? (rest + left - 1) / left : rest;
+        uint32_t i = choose_child(sc->fits.at + base, count, want);
         if (i == UINT32_MAX)
             break;
         uint64_t can = sc->fits.at[base + i];
         sc->fits.at[base + i] = 0;
-        uint32_t want = rest < share ? rest : share;
+        left -= left > 1;
         want = can < want ? (uint32_t)can : want;
         uint32_t mark = sc->plan.n;
         uint32_t here = fill_domain(s, a, first + i, want * unit);
@@ -250,9 +266,12 @@ static bool place_leaf(struct attempt *at, uint32_t li, uint32_t d)
     const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0 + li];
     const struct group_spec *g = &at->tree->groups[l->group];
     struct asker a = asker_of(at, l);
-    uint32_t from = s->scratch->plan.n, n = at->size[li], copy = at->copy[li];
-    if (n == 0)
+    uint32_t from = s->scratch->plan.n, copy = at->copy[li];
+    uint32_t n = copy_wants(at, l, copy, at->size[li]);
+    if (n == 0) {
+        at->copy[li]++;
         return true;
+    }
     d = search_domain(s, a.sh, d);
     uint32_t tail = g->segment_size ? n % g->segment_size : 0;
     uint32_t got = 0;
@@ -361,28 +380,37 @@ static bool try_body(struct attempt *at, uint16_t g, uint32_t d)
     return false;
 }
 
-/* The domains of one depth under d, tightest first, until one holds the group. */
+/* The domains of one depth under d, tightest first, until one holds the group; among equals
+ * one whose parent is tightest, so that a parent which is still whole is broken last. */
 static bool place_at_depth(struct attempt *at, uint16_t g, uint32_t d, uint32_t depth)
 {
     struct sched *s = at->s;
     const struct cluster *c = s->cluster;
     struct scratch *sc = s->scratch;
-    uint32_t base = sc->fits.n, first, end;
+    uint32_t base = sc->fits.n, first, end, parent = d;
+    uint64_t slack, above = 0;
     bool done = false;
     domain_span(c, d, depth, &first, &end);
-    for (uint32_t i = first; i < end; i++) {
-        uint64_t slack;
+    for (uint32_t i = first; i < end; i++) { /* pairs: its slack, its parent's */
+        if (c->domains[i].parent != parent) {
+            parent = c->domains[i].parent;
+            group_fits(at, g, parent, &above);
+        }
         vec_push(&sc->fits, group_fits(at, g, i, &slack) ? slack : UINT64_MAX);
+        vec_push(&sc->fits, above);
     }
     while (!done && at->tries < DOMAINS_TRIED_MAX) {
         uint32_t best = NONE;
-        for (uint32_t i = 0; i < end - first; i++)
-            if (sc->fits.at[base + i] != UINT64_MAX &&
-                (best == NONE || sc->fits.at[base + i] < sc->fits.at[base + best]))
+        for (uint32_t i = 0; i < end - first; i++) {
+            const uint64_t *it = &sc->fits.at[base + 2 * i];
+            const uint64_t *by = &sc->fits.at[base + 2 * (best == NONE ? i : best)];
+            if (it[0] != UINT64_MAX &&
+                (best == NONE || it[0] < by[0] || (it[0] == by[0] && it[1] < by[1])))
                 best = i;
+        }
         if (best == NONE)
             break;
-        sc->fits.at[base + best] = UINT64_MAX;
+        sc->fits.at[base + 2 * best] = UINT64_MAX;
         done = try_body(at, g, first + best);
     }
     sc->fits.n = base;
@@ -404,10 +432,13 @@ static bool place_on_node(struct attempt *at, uint16_t g, uint32_t d)
             if (!under(at->tree, l->group, g))
                 continue;
             struct asker a = asker_of(at, l);
-            uint32_t copies = g == at->root->group ? l->copies : 1;
+            uint32_t copies = 1;
+            for (uint16_t up = l->group; up != g; up = at->tree->groups[up].parent)
+                copies *= up == l->group ? 1 : at->tree->groups[up].count.want;
             for (uint32_t k = 0; k < copies && ok; k++) {
                 uint32_t from = s->scratch->plan.n;
-                ok = fill_node(s, &a, node, at->size[i]) == at->size[i];
+                uint32_t n = copy_wants(at, l, at->copy[i], at->size[i]);
+                ok = fill_node(s, &a, node, n) == n;
                 if (ok)
                     give_slots(at, l, at->copy[i]++, from, 0);
             }
@@ -472,22 +503,11 @@ static void attempt_close(struct sched *s)
     }
 }
 
-/* Tasks that the leaf's copies have open, and whether the size may shrink. */
-static uint32_t leaf_open(const struct attempt *at, const struct tree_leaf *l)
+/* The size that a copy of the leaf is tried at first: what is wanted; where others make the
+ * tasks, as many as they made. */
+static uint32_t leaf_size(const struct attempt *at, const struct tree_leaf *l)
 {
-    struct sched *s = at->s;
-    if (s->caps & CAP_MAKE && s->gangs.at[at->gang].done == 0)
-        return l->want;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < l->nslots; i++) {
-        const struct slot *sl = gang_slot(s, at->gang, l->slot0 + i);
-        bool there = s->caps & CAP_MAKE ||
-                     (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED));
-        n += there && sl->claim == NONE && !(sl->flags & SLOT_DONE);
-    }
-    n = (n + l->copies - 1) / l->copies;
-    uint32_t most = s->caps & CAP_MAKE ? l->want : l->per_copy;
-    return n < most ? n : most;
+    return at->s->caps & CAP_MAKE ? l->want : l->per_copy;
 }
 
 /* As large as still fits, leaf by leaf, by binary search between minimum and want. */
@@ -607,11 +627,11 @@ bool place_gang(struct sched *s, uint32_t gang, struct why *why)
     vec_clear(&sc->spread);
     for (uint32_t i = 0; i < at.root->nleaves; i++) {
         const struct tree_leaf *l = &at.tree->leaves[at.root->leaf0 + i];
-        at.size[i] = want[i] = leaf_open(&at, l);
+        at.size[i] = want[i] = leaf_size(&at, l);
         elastic = elastic || l->per_min < want[i];
     }
     if (is_lone(&at) && s->cluster->nranks) {
-        if (at.size[0] && place_lone(&at))
+        if (place_lone(&at))
             return true;
         explain_refusal(&at, why);
         return false;
