@@ -427,6 +427,10 @@ void slot_set_task(struct sched *s, uint32_t gang, uint32_t slot, struct str tas
         strmap_del(&s->slot_tasks, old);
         free(sl->task);
     }
+    if (sl->shape != NONE) { /* its own shape goes with the task */
+        shape_unref(s, sl->shape);
+        sl->shape = NONE;
+    }
     sl->task = task.len ? mem_strndup(task.ptr, task.len) : NULL;
     sl->task_len = (uint32_t)task.len;
     if (sl->task)

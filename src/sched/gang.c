@@ -39,6 +39,28 @@ static bool guest(const struct sched *s)
     return !(s->caps & CAP_MAKE);
 }
 
+/* Tasks that are there, as far as they count towards the minimum: leaf copy by leaf copy. */
+static uint32_t gang_offered(const struct sched *s, uint32_t gang)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    const struct tree_root *r = gang_root(s, g);
+    uint32_t have = 0;
+    for (uint32_t i = 0; i < r->nleaves; i++) {
+        const struct tree_leaf *l = &gang_tree(s, g)->leaves[r->leaf0 + i];
+        for (uint32_t copy = 0; copy < l->copies; copy++) {
+            uint32_t n = 0;
+            for (uint32_t k = 0; k < l->per_copy; k++) {
+                uint32_t at = l->slot0 + copy * l->per_copy + k;
+                const struct slot *sl = g->nslots > 1 ? &g->slots[at] : &g->one;
+                n += sl->flags & SLOT_DONE ||
+                     (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED));
+            }
+            have += n < l->per_min ? n : l->per_min;
+        }
+    }
+    return have;
+}
+
 bool gang_may_try(const struct sched *s, uint32_t gang, struct why *why)
 {
     const struct gang *g = &s->gangs.at[gang];
@@ -50,10 +72,12 @@ bool gang_may_try(const struct sched *s, uint32_t gang, struct why *why)
         why->code = WHY_BACKOFF;
         why->other = (uint32_t)((g->not_before - s->at) / 1000000);
         why->need = g->tries;
-    } else if (guest(s) && g->offered < gang_root(s, g)->min) {
-        why->code = WHY_INCOMPLETE;
-        why->need = gang_root(s, g)->min;
-        why->have = g->offered;
+    } else if (guest(s)) {
+        uint32_t have = gang_offered(s, gang), need = gang_root(s, g)->min;
+        if (g->offered == 0 && have >= need)
+            need = have + 1; /* those that are done would do, but one was to be run again */
+        if (have < need)
+            *why = (struct why){.code = WHY_INCOMPLETE, .need = need, .have = have};
     }
     return why->code == WHY_NONE;
 }
