@@ -74,6 +74,8 @@ void book_slot_task(struct audit *a, struct bgang *g, uint32_t slot, struct str 
         }
         free((char *)s->task.ptr);
     }
+    free(s->shape); /* its own shape goes with the task */
+    s->shape = NULL;
     s->task = str_keep(task);
     if (!task.len)
         return;

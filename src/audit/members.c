@@ -49,6 +49,27 @@ static uint32_t minimum(const struct bgang *g)
     return n;
 }
 
+/* Are the tasks there that somebody else makes: with those that are done, the minimum of
+ * each leaf in each of its copies, and at least one to be run? */
+bool bgang_is_complete(const struct bgang *g)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < g->nleaves; i++) {
+        const struct bleaf *l = &g->leaves[i];
+        for (uint32_t copy = 0; copy < l->copies; copy++) {
+            uint32_t have = 0;
+            for (uint32_t k = 0; k < l->per_copy; k++) {
+                const struct bslot *s = &g->slots[l->slot0 + copy * l->per_copy + k];
+                any |= s->offered && !s->gated;
+                have += s->done || (s->offered && !s->gated);
+            }
+            if (have < l->min)
+                return false;
+        }
+    }
+    return any;
+}
+
 /* May a decision be made about it at all: not held, not in back-off, its tasks are there. */
 static bool may_try(const struct audit *a, const struct bgang *g)
 {
@@ -56,10 +77,7 @@ static bool may_try(const struct audit *a, const struct bgang *g)
         return false;
     if (a->caps & CAP_MAKE)
         return true;
-    uint32_t have = 0;
-    for (uint32_t i = 0; i < g->nslots; i++)
-        have += g->slots[i].offered && !g->slots[i].gated;
-    return have >= minimum(g);
+    return bgang_is_complete(g);
 }
 
 static void set_pends(struct audit *a, struct bgang *g, bool pends)
@@ -269,6 +287,8 @@ void bgang_changed(struct audit *a, struct bgang *g)
     }
     if (t.issued + t.running == 0 || won)
         drop_planned(a, g);
+    if (t.running + g->done >= g->target && !t.ending && !t.issued && !won)
+        g->failed = false; /* whole again: its failure is overcome, no back-off for it */
     bool was = g->short_;
     g->short_ = bgang_is_short(g);
     if (g->short_ && !was) {

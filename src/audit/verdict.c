@@ -283,7 +283,6 @@ static int stop(struct audit *a, const struct record *r)
 static const char *reason_wrong(const struct audit *a, const struct bgang *g,
                                 const struct why *w)
 {
-    uint32_t offered = 0;
     switch (w->code) {
     case WHY_NEEDS_ROOM:
     case WHY_TYPE:
@@ -291,11 +290,9 @@ static const char *reason_wrong(const struct audit *a, const struct bgang *g,
     case WHY_CPU:
         return w->need == 0 ? "it needs nothing" : w->have >= w->need ? "it has enough" : NULL;
     case WHY_INCOMPLETE:
-        for (uint32_t i = 0; i < g->nslots; i++)
-            offered += g->slots[i].offered && !g->slots[i].gated;
         if (w->have >= w->need)
             return "it has enough";
-        return g->waits && w->have != offered ? "another number was offered" : NULL;
+        return g->waits && bgang_is_complete(g) ? "its tasks are there" : NULL;
     case WHY_BEHIND:
         return w->who == 0 ? "it names nobody" : NULL;
     case WHY_HELD:

@@ -126,7 +126,7 @@ static void tell_offered(struct prop *p, struct records *out, const struct prop_
     r->task_offered.bare = chance(p, 100);
     const struct prop_job *j = job_of(p, str_of(t->job));
     if (!j || t->leaf >= j->spec.ngroups || j->spec.groups[t->leaf].shape == GROUP_NONE ||
-        chance(p, 900))
+        !p->own_shapes || chance(p, 900))
         return;
     struct shape *own = arena_alloc(&out->arena, sizeof *own);
     *own = j->spec.shapes[j->spec.groups[t->leaf].shape];
@@ -354,7 +354,7 @@ static void tag_step(struct prop *p, struct records *out, uint32_t i)
     r->tag_set.nodes = names;
     r->tag_set.nnodes = 1;
     r->tag_set.tasks = names + 1;
-    r->tag_set.ntasks = (uint32_t)below(p, 2);
+    r->tag_set.ntasks = p->own_shapes ? (uint32_t)below(p, 2) : 0;
 }
 
 static void node_step(struct prop *p, struct records *out)

@@ -68,6 +68,7 @@ struct prop {
     struct prop_ask ask;
     bool guest; /* somebody else makes the tasks */
     bool leading, syncing;
+    bool own_shapes; /* pods may differ from their template */
     uint32_t caps, term, nlevels, nnodes, task_n;
     uint64_t epoch, job_n, pod_n;
     int64_t at;
