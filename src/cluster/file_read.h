@@ -27,6 +27,8 @@ struct reader {
     VEC(struct file_type) types;
     const struct ynode *label_levels; /* levels_from_labels: level -> label; NULL */
     bool levels_given;
+    const struct device_desc *last; /* devices of the last entry that had any */
+    size_t last_size;
 };
 
 /* Typed fields of a map, columns put in; absent: *ret stays. Bounds as ynode_i64. */
