@@ -1,16 +1,16 @@
 /* columns.c - the published layout of the FGD experiment: 131 columns by arrived load
  *
- * What makes the figures equal to the digit (found on all 17 workloads, 10 seeds and five
- * policies of the published set): the allocation of each observation is rounded to two
- * digits before the mean; the fragmented amount of each is rounded to two digits of a
- * milli-GPU, since the authors' log prints it so, and turned into per cent after the mean;
- * the means are numpy's. SPDX-License-Identifier: Apache-2.0 */
+ * What makes the figures equal to the digit (found on all 17 workloads, 10 seeds and
+ * five policies of the published set): the allocation of each observation is rounded to
+ * two digits before the mean; the fragmented amount of each is rounded to two digits of
+ * a milli-GPU, since the authors' log prints it so, and turned into per cent after the
+ * mean; the means are numpy's. SPDX-License-Identifier: Apache-2.0 */
 #include "report/columns.h"
 
 #include <math.h>
 
-/* numpy's pairwise sum (numpy/_core/src/umath/loops_utils.h.src): the error grows with log n,
- * and another order gives another last digit. */
+/* numpy's pairwise sum (numpy/_core/src/umath/loops_utils.h.src): the error grows with
+ * log n, and another order gives another last digit. */
 static double pairwise_sum(const double *v, size_t n)
 {
     if (n < 8) {
@@ -61,8 +61,8 @@ void columns_add(struct columns *c, uint64_t arrived_milli, uint64_t used_milli,
 }
 
 /* Sort the observations into bins, keeping their order (the means depend on it). */
-static void bins_fill(const struct columns *c, uint32_t start[COLUMNS + 3], double *alloc,
-                      double *frag)
+static void bins_fill(const struct columns *c, uint32_t start[COLUMNS + 3],
+                      double *alloc, double *frag)
 {
     uint32_t at[COLUMNS + 2] = {0};
     for (uint32_t i = 0; i < c->seen.n; i++)
@@ -79,7 +79,8 @@ static void bins_fill(const struct columns *c, uint32_t start[COLUMNS + 3], doub
     }
 }
 
-void columns_settle(const struct columns *c, double alloc[COLUMNS], double frag[COLUMNS])
+void columns_settle(const struct columns *c, double alloc[COLUMNS],
+                    double frag[COLUMNS])
 {
     uint32_t start[COLUMNS + 3];
     size_t room = (size_t)c->seen.n + 1;

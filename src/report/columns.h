@@ -1,9 +1,9 @@
 /* columns.h - the published layout of the FGD experiment: 131 columns by arrived load
  *
- * One observation after each arrival. Column k holds the mean over the observations at which
- * the arrived load, in per cent of all GPUs, rounds to k; where there is none, over those at
- * k-1 .. k+1. The means are numpy's (pairwise summation), rounded half to even to two
- * digits: published figures are compared to the digit.
+ * One observation after each arrival. Column k holds the mean over the observations at
+ * which the arrived load, in per cent of all GPUs, rounds to k; where there is none,
+ * over those at k-1 .. k+1. The means are numpy's (pairwise summation), rounded half to
+ * even to two digits: published figures are compared to the digit.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef MUSTER_COLUMNS_H
 #define MUSTER_COLUMNS_H
@@ -25,12 +25,14 @@ struct columns { /* zero it to make it empty */
     uint64_t total_milli; /* all GPUs */
 };
 
-/* Amounts are sums so far in GPU milli; total_milli must not change between calls. frag_milli
- * below 0: not measured. */
+/* Amounts are sums so far in GPU milli; total_milli must not change between calls.
+ * frag_milli below 0: not measured. */
 void columns_add(struct columns *c, uint64_t arrived_milli, uint64_t used_milli,
                  double frag_milli, uint64_t total_milli);
-/* Allocation and fragmentation in per cent; NAN where nothing was seen. Either may be NULL. */
-void columns_settle(const struct columns *c, double alloc[COLUMNS], double frag[COLUMNS]);
+/* Allocation and fragmentation in per cent; NAN where nothing was seen. Either may be
+ * NULL. */
+void columns_settle(const struct columns *c, double alloc[COLUMNS],
+                    double frag[COLUMNS]);
 void columns_done(struct columns *c);
 
 /* numpy.mean of n doubles (n > 0): pairwise, blocks of 128 in eight sums. */

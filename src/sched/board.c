@@ -1,12 +1,13 @@
 /* board.c - remembered scores: the best node for a shape, asked again and again
  *
- * A row is an array of scores by rank. For each block of 64 ranks it keeps a bound that no
- * score of the block exceeds; a block whose bound may be too high is marked loose, and is
- * only tightened when a question gets to it with something worse in hand. So a change costs
- * one comparison, and a question reads N/64 bounds and the few blocks that beat what it has.
+ * A row is an array of scores by rank. For each block of 64 ranks it keeps a bound that
+ * no score of the block exceeds; a block whose bound may be too high is marked loose,
+ * and is only tightened when a question gets to it with something worse in hand. So a
+ * change costs one comparison, and a question reads N/64 bounds and the few blocks that
+ * beat what it has.
  *
- * Looking from low ranks to high with "strictly better" gives ties to the lowest rank, also
- * with a caller who refuses nodes: he is asked once for each node that would win.
+ * Looking from low ranks to high with "strictly better" gives ties to the lowest rank,
+ * also with a caller who refuses nodes: he is asked once for each node that would win.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sched/board.h"
 
@@ -22,8 +23,8 @@ enum { BOARD_BYTES = 64 << 20, ROWS_LEAST = 16 };
 struct row {
     struct shape shape;
     uint64_t types;
-    uint64_t stamp; /* of the cluster when it was right */
-    uint64_t epoch; /* of the board when it was filled; another: empty */
+    uint64_t stamp;  /* of the cluster when it was right */
+    uint64_t epoch;  /* of the board when it was filled; another: empty */
     int32_t *scores; /* by rank, a whole number of blocks */
     int32_t *bounds; /* by block */
     uint64_t *loose; /* bit a block: the bound may be too high */
@@ -92,7 +93,7 @@ static void board_refresh(struct board *b)
         b->nranks = c->nranks;
         b->nblocks = (b->nranks + BOARD_BLOCK - 1) / BOARD_BLOCK;
         uint64_t room = BOARD_BYTES / ((uint64_t)(b->nblocks + 1) * BOARD_BLOCK * 4);
-        b->rows_max = b->rows_wanted           ? b->rows_wanted
+        b->rows_max = b->rows_wanted              ? b->rows_wanted
                       : room > BOARD_ROWS_DEFAULT ? BOARD_ROWS_DEFAULT
                       : room < ROWS_LEAST         ? ROWS_LEAST
                                                   : (uint32_t)room;

@@ -1,15 +1,15 @@
 /* frag.c - fragmentation after FGD: idle GPU that the typical mix cannot use
  *
  * F(node): each item of the mix, in the mix's order, adds weight x amount to one of six
- * buckets, and the buckets are added in their order. An item that fits by GPU and CPU cannot
- * use the devices with less free than it wants; one that does not fit cannot use anything
- * that is idle here, and neither can a CPU-only item. The order of additions is the
- * published simulator's: its rounding dust decides scores (with exact integers 23 of 170
- * published FGD runs come out differently). No libm, no contraction.
+ * buckets, and the buckets are added in their order. An item that fits by GPU and CPU
+ * cannot use the devices with less free than it wants; one that does not fit cannot use
+ * anything that is idle here, and neither can a CPU-only item. The order of additions
+ * is the published simulator's: its rounding dust decides scores (with exact integers
+ * 23 of 170 published FGD runs come out differently). No libm, no contraction.
  *
- * A set is a sorted list of 16-bit entries, one a healthy device: type in the upper 6 bits,
- * free milli in the lower 10. On openb 10,866 arrivals meet about 8,000 (set, level) pairs,
- * against 12.6 million evaluations of F without a memo.
+ * A set is a sorted list of 16-bit entries, one a healthy device: type in the upper 6
+ * bits, free milli in the lower 10. On openb 10,866 arrivals meet about 8,000 (set,
+ * level) pairs, against 12.6 million evaluations of F without a memo.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sched/frag.h"
 
@@ -23,10 +23,13 @@ enum {
     MILLIS_MAX = 1001   /* different wishes for milli of a device */
 };
 
-/* One device as an entry, or back. Free milli below 0 (overcommitted) counts as none. */
+/* One device as an entry, or back. Free milli below 0 (overcommitted) counts as
+ * none. */
 static inline uint16_t entry_of(uint32_t type, int32_t free_milli)
 {
-    uint32_t milli = free_milli < 0 ? 0 : free_milli > 1000 ? 1000 : (uint32_t)free_milli;
+    uint32_t milli = free_milli < 0      ? 0
+                     : free_milli > 1000 ? 1000
+                                         : (uint32_t)free_milli;
     return (uint16_t)(type << 10 | milli);
 }
 
@@ -40,7 +43,8 @@ struct frag {
     struct mix *mix;
     uint32_t version; /* of the mix */
     uint64_t era;
-    uint32_t nmillis; /* the items' wishes for milli of a device, ascending, each once */
+    uint32_t
+        nmillis; /* the items' wishes for milli of a device, ascending, each once */
     uint16_t millis[MILLIS_MAX];
     uint16_t milli_of[MIX_CLASSES_MAX]; /* item -> index into millis */
     VEC(struct set) sets;
@@ -56,8 +60,8 @@ struct frag {
 };
 
 /* What one item cannot use of these devices goes into one of the six buckets. */
-static void item_add(const struct mix_item *m, const uint16_t *e, uint32_t n, int64_t idle,
-                     bool cpu_fits, double bucket[6])
+static void item_add(const struct mix_item *m, const uint16_t *e, uint32_t n,
+                     int64_t idle, bool cpu_fits, double bucket[6])
 {
     if (!m->gpu_count) {
         bucket[cpu_fits ? 3 : 4] += m->weight * (double)idle;
@@ -124,8 +128,8 @@ double frag_node(const struct cluster *c, const struct mix *mix, uint32_t node)
     return entries_value(mix, e, count, n->cpu_free);
 }
 
-/* The same for devices of one type: what is too small for a wish is a prefix of the sorted
- * list, found for all wishes in one walk. */
+/* The same for devices of one type: what is too small for a wish is a prefix of the
+ * sorted list, found for all wishes in one walk. */
 static double set_value(const struct frag *f, const uint16_t *e, uint32_t n,
                         int64_t cpu_milli)
 {
@@ -306,7 +310,8 @@ static uint32_t step_make(struct frag *f, uint32_t set, uint16_t from, uint16_t 
     return set_intern(f, e, count);
 }
 
-uint32_t frag_step(struct frag *f, uint32_t set, const struct device *d, uint32_t gpu_milli)
+uint32_t frag_step(struct frag *f, uint32_t set, const struct device *d,
+                   uint32_t gpu_milli)
 {
     uint16_t from = entry_of(d->type, d->free_milli);
     uint16_t to = entry_of(d->type, d->free_milli - (int32_t)gpu_milli);
@@ -380,7 +385,8 @@ double frag_total(struct frag *f)
         f->total_known = !c->stale;
         f->total_settles = c->settles;
     } else {
-        for (uint32_t i = c->changed_head; i != NODE_NONE; i = c->nodes[i].changed_next) {
+        for (uint32_t i = c->changed_head; i != NODE_NONE;
+             i = c->nodes[i].changed_next) {
             if (c->nodes[i].changed_at <= f->total_at)
                 break;
             total_node(f, i);

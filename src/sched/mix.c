@@ -1,7 +1,7 @@
 /* mix.c - the typical mix: what is asked for here, and how often
  *
- * Classes are kept in the order of first sight, found by hash; the items are a sorted copy
- * of the most frequent ones. Sorting is total (classes differ in something that is
+ * Classes are kept in the order of first sight, found by hash; the items are a sorted
+ * copy of the most frequent ones. Sorting is total (classes differ in something that is
  * compared), so items do not depend on the order in which classes were met.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sched/mix.h"
@@ -65,7 +65,8 @@ void mix_add(struct mix *m, const struct shape *shape, uint64_t count)
 }
 
 /* "A|B": the text that ties go by. */
-static void types_text(const struct mix_class *k, const struct words *words, struct buf *b)
+static void types_text(const struct mix_class *k, const struct words *words,
+                       struct buf *b)
 {
     buf_clear(b);
     for (uint32_t i = 0; i < k->ntypes; i++) {
@@ -87,9 +88,9 @@ static int types_cmp(const struct mix_class *a, const struct mix_class *b,
     return c;
 }
 
-#define DESCENDING(a, b)     \
-    do {                     \
-        if ((a) != (b))      \
+#define DESCENDING(a, b)      \
+    do {                      \
+        if ((a) != (b))       \
             return (a) > (b); \
     } while (0)
 
@@ -126,7 +127,8 @@ static int class_qsort(const void *a, const void *b, void *arg)
 }
 
 /* Indexes of all classes, most frequent first; the caller frees. */
-static uint32_t *classes_sorted(const struct mix *m, const struct words *words, bool settled)
+static uint32_t *classes_sorted(const struct mix *m, const struct words *words,
+                                bool settled)
 {
     uint32_t *order = mem_alloc((m->classes.n + 1) * sizeof *order);
     for (uint32_t i = 0; i < m->classes.n; i++)
@@ -136,8 +138,8 @@ static uint32_t *classes_sorted(const struct mix *m, const struct words *words, 
     return order;
 }
 
-/* Items from the settled counts. The weight is a quotient of quotients in doubles, as the
- * published score has it: exact fractions give other scores on some workloads. */
+/* Items from the settled counts. The weight is a quotient of quotients in doubles, as
+ * the published score has it: exact fractions give other scores on some workloads. */
 static void items_make(struct mix *m, const struct words *words, uint32_t permille)
 {
     uint32_t *order = classes_sorted(m, words, true);
@@ -148,8 +150,9 @@ static void items_make(struct mix *m, const struct words *words, uint32_t permil
         if (!k->settled ||
             (m->items.n && m->covered * 1000 >= m->settled * (uint64_t)permille))
             break;
-        struct mix_item item = {k->cpu_milli, k->gpu_milli, k->gpu_count, ~UINT64_C(0),
-                                k->settled,   0,            order[i]};
+        struct mix_item item = {k->cpu_milli, k->gpu_milli, k->gpu_count,
+                                ~UINT64_C(0), k->settled,   0,
+                                order[i]};
         m->covered += k->settled;
         vec_push(&m->items, item);
     }
@@ -167,7 +170,8 @@ void mix_settle(struct mix *m, const struct words *words, uint32_t cover_permill
     for (uint32_t i = 0; i < m->classes.n; i++)
         m->classes.at[i].settled = m->classes.at[i].count;
     m->settled = m->total;
-    m->next = m->total + (m->total / 8 > MIX_LEARN_FIRST ? m->total / 8 : MIX_LEARN_FIRST);
+    m->next =
+        m->total + (m->total / 8 > MIX_LEARN_FIRST ? m->total / 8 : MIX_LEARN_FIRST);
     m->cover = cover_permille;
     items_make(m, words, cover_permille);
 }
@@ -209,8 +213,8 @@ static int parse_types(struct mix_class *k, struct str text, struct words *words
         struct str name = str_cut(&text, '|');
         word_t w = k->ntypes < SHAPE_TYPES_MAX ? words_add(words, name) : WORD_NONE;
         if (!w)
-            return err_set(err, EINVAL, "mix line %u: at most %d GPU types with names", line,
-                           SHAPE_TYPES_MAX);
+            return err_set(err, EINVAL, "mix line %u: at most %d GPU types with names",
+                           line, SHAPE_TYPES_MAX);
         k->types[k->ntypes++] = w;
     }
     return 0;
@@ -224,16 +228,17 @@ static bool parse_number(struct str *rest, uint64_t most, uint64_t *ret)
     return str_to_u64(field, ret) == 0 && *ret <= most;
 }
 
-static int parse_line(struct mix *m, struct str text, uint32_t line, struct words *words,
-                      struct err *err)
+static int parse_line(struct mix *m, struct str text, uint32_t line,
+                      struct words *words, struct err *err)
 {
     uint64_t count, cpu, milli, gpus;
     if (!parse_number(&text, UINT64_C(1) << 40, &count) ||
         !parse_number(&text, UINT64_C(1) << 40, &cpu) ||
-        !parse_number(&text, 1000, &milli) || !parse_number(&text, NODE_DEVICES_MAX, &gpus))
-        return err_set(err, EINVAL,
-                       "mix line %u: want \"count cpu_milli gpu_milli gpus [type|type]\"",
-                       line);
+        !parse_number(&text, 1000, &milli) ||
+        !parse_number(&text, NODE_DEVICES_MAX, &gpus))
+        return err_set(
+            err, EINVAL,
+            "mix line %u: want \"count cpu_milli gpu_milli gpus [type|type]\"", line);
     struct mix_class k;
     memset(&k, 0, sizeof k);
     k.cpu_milli = (int64_t)cpu;
@@ -282,8 +287,8 @@ void mix_text(const struct mix *m, const struct words *words, struct buf *out)
         const struct mix_class *k = &m->classes.at[order[i]];
         types_text(k, words, &types);
         buf_fmt(out, "%llu %lld %u %u%s" STR_FMT "\n", (unsigned long long)k->count,
-                (long long)k->cpu_milli, k->gpu_milli, k->gpu_count, k->ntypes ? " " : "",
-                STR_ARG(buf_as_str(&types)));
+                (long long)k->cpu_milli, k->gpu_milli, k->gpu_count,
+                k->ntypes ? " " : "", STR_ARG(buf_as_str(&types)));
     }
     buf_done(&types);
     free(order);
@@ -362,9 +367,10 @@ int mix_load(struct mix *m, struct str *in, struct words *words, struct err *err
 {
     uint64_t n, cover;
     mix_done(m);
-    bool good = get_u64(in, MIX_CLASSES_MAX, &n) && get_u64(in, UINT64_MAX, &m->total) &&
-                get_u64(in, UINT64_MAX, &m->next) && get_u64(in, m->total, &m->settled) &&
-                get_u64(in, 1000, &cover);
+    bool good = get_u64(in, MIX_CLASSES_MAX, &n) &&
+                get_u64(in, UINT64_MAX, &m->total) &&
+                get_u64(in, UINT64_MAX, &m->next) &&
+                get_u64(in, m->total, &m->settled) && get_u64(in, 1000, &cover);
     for (uint64_t i = 0; good && i < n; i++)
         good = load_class(m, in, words);
     if (!good) {

@@ -1,9 +1,9 @@
 /* score.c - which node for one task: what fits, and how good it is there
  *
- * score_fits is the one place that says whether a task's room is there; scorers only order
- * what fits. score_quick (score_rules.h) is a short way for the common case, that nobody
- * wants the devices yet: whole GPUs by the node's count, shares by the largest free share.
- * SPDX-License-Identifier: Apache-2.0 */
+ * score_fits is the one place that says whether a task's room is there; scorers only
+ * order what fits. score_quick (score_rules.h) is a short way for the common case, that
+ * nobody wants the devices yet: whole GPUs by the node's count, shares by the largest
+ * free share. SPDX-License-Identifier: Apache-2.0 */
 #include "sched/score.h"
 
 #include <assert.h>
@@ -16,20 +16,23 @@ static const struct scorer scorers[] = {
     {"first", "the first node by name that has room", false, false, score_same},
     {"fewest-free", "the node with the fewest free GPUs that suffice", false, false,
      score_fewest_free},
-    {"least-allocated", "kube-scheduler's LeastAllocated over CPU and memory", false, false,
-     score_least_allocated},
-    {"most-allocated", "kube-scheduler's MostAllocated: CPU 1, memory 1, GPU 3", false, false,
-     score_most_allocated},
+    {"least-allocated", "kube-scheduler's LeastAllocated over CPU and memory", false,
+     false, score_least_allocated},
+    {"most-allocated", "kube-scheduler's MostAllocated: CPU 1, memory 1, GPU 3", false,
+     false, score_most_allocated},
     {"random", "any node that has room, by a hash of seed, task and node", false, true,
      score_same},
     {"dotprod", "dot product of what is asked and what is free", false, false,
      score_dot_product},
-    {"gpu-packing", "used GPUs first, then used nodes", false, false, score_gpu_packing},
+    {"gpu-packing", "used GPUs first, then used nodes", false, false,
+     score_gpu_packing},
     {"gpu-clustering", "nodes that run tasks of the same kind", false, false,
      score_gpu_clustering},
     {"bestfit", "least CPU and GPU left", false, false, score_best_fit},
-    {"fgd", "least growth of fragmentation (Weng et al., ATC'23)", true, false, score_fgd},
-    {"pack", "most value left for the typical mix (docs/packing.md)", true, false, score_pack},
+    {"fgd", "least growth of fragmentation (Weng et al., ATC'23)", true, false,
+     score_fgd},
+    {"pack", "most value left for the typical mix (docs/packing.md)", true, false,
+     score_pack},
 };
 
 const struct scorer *scorer_at(uint32_t i)
@@ -45,8 +48,8 @@ const struct scorer *scorer_find(struct str name)
     return NULL;
 }
 
-void scoring_init(struct scoring *sc, const struct cluster *c, const struct scorer *scorer,
-                  struct mix *mix, uint64_t seed)
+void scoring_init(struct scoring *sc, const struct cluster *c,
+                  const struct scorer *scorer, struct mix *mix, uint64_t seed)
 {
     memset(sc, 0, sizeof *sc);
     sc->cluster = c;
@@ -102,8 +105,8 @@ static inline bool device_has_bytes(const struct device *d, int64_t bytes)
     return !d->mem_cap || d->mem_free >= bytes;
 }
 
-uint64_t score_share_devs(const struct cluster *c, uint32_t node, const struct shape *shape,
-                          uint64_t types)
+uint64_t score_share_devs(const struct cluster *c, uint32_t node,
+                          const struct shape *shape, uint64_t types)
 {
     const struct node *n = &c->nodes[node];
     uint64_t devs = 0;
@@ -117,8 +120,8 @@ uint64_t score_share_devs(const struct cluster *c, uint32_t node, const struct s
     return devs;
 }
 
-uint64_t score_share_pick(const struct cluster *c, uint32_t node, const struct shape *shape,
-                          uint64_t devs)
+uint64_t score_share_pick(const struct cluster *c, uint32_t node,
+                          const struct shape *shape, uint64_t devs)
 {
     const struct device *d = &c->devices[c->nodes[node].device0];
     uint64_t picked = 0;
@@ -136,9 +139,10 @@ uint64_t score_share_pick(const struct cluster *c, uint32_t node, const struct s
     return picked;
 }
 
-/* Whole devices: of any type together, or of one of the accepted types; the lowest set. */
-static uint64_t whole_pick(const struct cluster *c, const struct node *n, uint32_t count,
-                           uint64_t types)
+/* Whole devices: of any type together, or of one of the accepted types: the lowest
+ * set. */
+static uint64_t whole_pick(const struct cluster *c, const struct node *n,
+                           uint32_t count, uint64_t types)
 {
     if (types == ~UINT64_C(0) || (n->type != TYPE_ANY && (types >> n->type & 1)))
         return node_pick_whole(c, n, TYPE_ANY, count);
@@ -160,13 +164,14 @@ static uint64_t mig_pick(const struct cluster *c, const struct node *n,
 {
     int fewest = SLICES_MAX + 1;
     uint64_t picked = 0;
-    for (uint64_t left = shape->gpu_count == 1 ? n->healthy : 0; left; left &= left - 1) {
+    for (uint64_t left = shape->gpu_count == 1 ? n->healthy : 0; left;
+         left &= left - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(left);
         const struct device *d = &c->devices[n->device0 + i];
         const struct profile *p = NULL;
         int free_slices = __builtin_popcount(d->slices_free);
-        if (!(types >> d->type & 1) || !(d->modes & DEVICE_MIG) || free_slices >= fewest ||
-            d->nuses > d->cut)
+        if (!(types >> d->type & 1) || !(d->modes & DEVICE_MIG) ||
+            free_slices >= fewest || d->nuses > d->cut)
             continue;
         uint16_t slices = device_mig_place(c, d, shape->profile, &p);
         if (!slices)
@@ -203,8 +208,8 @@ bool score_fits(const struct cluster *c, uint32_t node, const struct shape *shap
         use->devs = whole_pick(c, n, shape->gpu_count, types);
     } else if (shape->gpu_mode == GPU_SHARE) {
         use->gpu_mem_bytes = shape->gpu_mem_bytes;
-        use->devs = score_share_pick(c, node, shape,
-                                     score_share_devs(c, node, shape, types));
+        use->devs =
+            score_share_pick(c, node, shape, score_share_devs(c, node, shape, types));
     } else {
         use->devs = mig_pick(c, n, shape, types, use);
     }
@@ -233,14 +238,17 @@ int32_t score_shuffle(uint64_t seed, uint64_t serial, uint32_t rank)
     return (int32_t)(digest_mix(digest_mix(seed, serial), rank) >> 33);
 }
 
-/* `random` draws the device of a share too, as the FGD experiment did (-gpusel random). */
+/* `random` draws the device of a share too, as the FGD experiment did (-gpusel
+ * random). */
 static void shuffle_device(struct scoring *sc, uint32_t node, const struct shape *shape,
                            uint64_t types, uint64_t serial, struct use *use)
 {
     uint64_t devs = score_share_devs(sc->cluster, node, shape, types);
-    uint64_t h = digest_mix(digest_mix(sc->seed, serial), sc->cluster->nodes[node].rank);
-    for (uint32_t n = (uint32_t)(digest_mix(h, 1) % (uint32_t)__builtin_popcountll(devs)); n > 0;
-         n--)
+    uint64_t h =
+        digest_mix(digest_mix(sc->seed, serial), sc->cluster->nodes[node].rank);
+    for (uint32_t n =
+             (uint32_t)(digest_mix(h, 1) % (uint32_t)__builtin_popcountll(devs));
+         n > 0; n--)
         devs &= devs - 1;
     use->devs = devs & -devs;
 }
@@ -254,7 +262,8 @@ int32_t score_node(struct scoring *sc, uint32_t node, const struct shape *shape,
                         : score_quick(sc, node, shape, types);
     if (score == SCORE_NONE)
         return score;
-    if (sc->scorer->shuffled && use && shape->gpu_mode == GPU_SHARE && shape->gpu_count == 1)
+    if (sc->scorer->shuffled && use && shape->gpu_mode == GPU_SHARE &&
+        shape->gpu_count == 1)
         shuffle_device(sc, node, shape, types, serial, use);
     if (sc->scorer->shuffled)
         return score_shuffle(sc->seed, serial, sc->cluster->nodes[node].rank);

@@ -2,42 +2,45 @@
  *
  * A node's free devices are worth m = sum of R(free milli), where R is the best that the
  * mix's slices, at their prices (score_pack_price.c), make of so much room. Of that, what
- * the node's free CPU or memory cannot feed is lost: Phi = m - b S(m - cpu/A) - c S(m - mem/M)
+ * the node's free CPU or memory cannot feed is lost:
+ *
+ *     Phi = m - b S(m - cpu/A) - c S(m - mem/M)
+ *
  * with S(z) = z where z > 0, rounded off between -w and w. A task goes where
  *
  *     Phi(after) - Phi(before) + (small terms: see the constants)
  *
- * is largest; a share takes the device that makes it largest. All in integers. Why it looks
- * so, where the constants come from and what it reaches stands in docs/packing.md.
- * SPDX-License-Identifier: Apache-2.0 */
+ * is largest; a share takes the device that makes it largest. All in integers. Why it
+ * looks so, where the constants come from and what it reaches stands in
+ * docs/packing.md. SPDX-License-Identifier: Apache-2.0 */
 #include "sched/score_pack.h"
 
 #include "sched/score_rules.h"
 
 /* One set for all workloads, tuned on seeds 42 .. 46 of the 17 published workloads. */
-#define PARTIAL 0.02      /* a device in use is worth so much less than its best filling */
-#define FULL 0.0075       /* bonus for a device that is filled to the last milli */
-#define CPU_A 9700.0      /* milli-CPU that a GPU's worth needs */
-#define MEM_M 36.2        /* GiB that a GPU's worth needs */
-#define WIDTH 0.09        /* w, in GPUs */
-#define CPU_B 0.43        /* b */
-#define MEM_B 0.225       /* c */
-#define LEFT_GPU 0.0106   /* for 8 free GPUs that stay: prefer nodes with less */
-#define LEFT_CPU 0.0046   /* for 128 free cores that stay */
-#define PULL 0.3          /* per GPU taken of a type that others ask for by name */
-#define SPREAD 0.003      /* x (free GPUs / 8)^2 that goes away */
+#define PARTIAL 0.02 /* a device in use is worth so much less than its best filling */
+#define FULL 0.0075  /* bonus for a device that is filled to the last milli */
+#define CPU_A 9700.0 /* milli-CPU that a GPU's worth needs */
+#define MEM_M 36.2   /* GiB that a GPU's worth needs */
+#define WIDTH 0.09   /* w, in GPUs */
+#define CPU_B 0.43   /* b */
+#define MEM_B 0.225  /* c */
+#define LEFT_GPU 0.0106 /* for 8 free GPUs that stay: prefer nodes with less */
+#define LEFT_CPU 0.0046 /* for 128 free cores that stay */
+#define PULL 0.3        /* per GPU taken of a type that others ask for by name */
+#define SPREAD 0.003    /* x (free GPUs / 8)^2 that goes away */
 
 #define FIXED(x, bits) ((int64_t)((x) * (double)(INT64_C(1) << (bits)) + 0.5))
 
 enum { RATE_BITS = 16 }; /* of the rates below */
 
-#define CPU_RATE FIXED(PACK_UNIT / CPU_A, RATE_BITS)           /* per milli-CPU */
-#define MEM_RATE FIXED(PACK_UNIT / (MEM_M * 1024), RATE_BITS)  /* per MiB */
-#define LEFT_GPU_RATE FIXED(LEFT_GPU * PACK_UNIT / 8000, RATE_BITS) /* per milli-GPU */
-#define LEFT_CPU_RATE FIXED(LEFT_CPU * PACK_UNIT / 128000, RATE_BITS)
+#define CPU_RATE FIXED(PACK_UNIT / CPU_A, RATE_BITS)               /* per milli-CPU */
+#define MEM_RATE FIXED(PACK_UNIT / (MEM_M * 1024), RATE_BITS)      /* per MiB */
+#define LEFT_GPU_RATE FIXED(LEFT_GPU *PACK_UNIT / 8000, RATE_BITS) /* per milli-GPU */
+#define LEFT_CPU_RATE FIXED(LEFT_CPU *PACK_UNIT / 128000, RATE_BITS)
 
 struct pack_node {
-    uint64_t at;   /* changed_at + 1; 0: nothing known */
+    uint64_t at; /* changed_at + 1; 0: nothing known */
     uint64_t era;
     int64_t worth; /* m */
     int64_t phi;
@@ -173,8 +176,9 @@ static int64_t share_best(struct scoring *sc, uint32_t node, const struct shape 
 }
 
 /* Several shares, slices, or whole GPUs: on the devices that they take by default. */
-static int64_t devices_best(struct scoring *sc, uint32_t node, const struct shape *shape,
-                            uint64_t types, int64_t worth, struct use *use)
+static int64_t devices_best(struct scoring *sc, uint32_t node,
+                            const struct shape *shape, uint64_t types, int64_t worth,
+                            struct use *use)
 {
     struct use own;
     const struct pack *p = sc->pack;
@@ -210,7 +214,8 @@ int32_t score_pack(struct scoring *sc, uint32_t node, const struct shape *shape,
 {
     const struct node *n = &sc->cluster->nodes[node];
     const struct pack_node *v = pack_node(sc, node);
-    int64_t cpu = n->cpu_free - shape->cpu_milli, milli = (int64_t)shape_gpu_milli(shape);
+    int64_t cpu = n->cpu_free - shape->cpu_milli,
+            milli = (int64_t)shape_gpu_milli(shape);
     int64_t score;
     uint64_t devs;
     if (shape->gpu_mode == GPU_NONE) {
@@ -226,5 +231,7 @@ int32_t score_pack(struct scoring *sc, uint32_t node, const struct shape *shape,
     score -= LEFT_CPU_RATE * cpu >> RATE_BITS;
     if (milli)
         score -= FIXED(PULL, PACK_BITS) * milli / 1000 * node_pull(sc, n) >> 16;
-    return score < -INT32_MAX ? -INT32_MAX : score > INT32_MAX ? INT32_MAX : (int32_t)score;
+    return score < -INT32_MAX  ? -INT32_MAX
+           : score > INT32_MAX ? INT32_MAX
+                               : (int32_t)score;
 }

@@ -1,15 +1,16 @@
 /* score_pack_price.c - what pieces of a GPU are worth to the typical mix
  *
- * A slice that packs badly should count as much as the GPU it spoils. The linear program of
- * bin packing says how much that is: fill whole GPUs with patterns of slices so that all
- * demand is met by the fewest GPUs (Gilmore, Gomory 1961); the dual of each size's demand
- * is its price. On openb's default mix: 810 milli cost a whole GPU (nothing usual fits
- * beside it), 550 .. 650 two thirds, 460 .. 480 a half, 320 .. 440 a third, 160 nothing.
+ * A slice that packs badly should count as much as the GPU it spoils. The linear
+ * program of bin packing says how much that is: fill whole GPUs with patterns of slices
+ * so that all demand is met by the fewest GPUs (Gilmore, Gomory 1961); the dual of each
+ * size's demand is its price. On openb's default mix: 810 milli cost a whole GPU
+ * (nothing usual fits beside it), 550 .. 650 two thirds, 460 .. 480 a half, 320 .. 440
+ * a third, 160 nothing.
  *
- * Solved by column generation: the inverse of the basis is kept dense, patterns come from an
- * unbounded knapsack over 1000 milli in steps of the sizes' common divisor. 12 sizes take
- * about 20 rounds. Doubles, but only + - x / in a fixed order: the same bits on any IEEE
- * machine without contraction; the caller rounds the prices to integers.
+ * Solved by column generation: the inverse of the basis is kept dense, patterns come
+ * from an unbounded knapsack over 1000 milli in steps of the sizes' common divisor. 12
+ * sizes take about 20 rounds. Doubles, but only + - x / in a fixed order: the same bits
+ * on any IEEE machine without contraction; the caller rounds the prices to integers.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sched/score_pack.h"
 
@@ -90,7 +91,8 @@ static void basis_prices(const struct basis *b, struct pack_sizes *s)
     }
 }
 
-/* Take a pattern in, for the one that it drives to zero first. False: none (cannot be). */
+/* Take a pattern in, for the one that it drives to zero first. False: none (cannot
+ * be). */
 static bool basis_swap(struct basis *b, const uint32_t pattern[PACK_SIZES_MAX])
 {
     double y[PACK_SIZES_MAX], least = 0;
@@ -194,7 +196,8 @@ void pack_pull(const struct mix *mix, const struct cluster *c, int64_t ret[TYPES
             may += m->types >> t & 1 ? cap[t] : 0;
         if (!may || !all_demand)
             continue;
-        unsigned __int128 pull = (unsigned __int128)(m->count * m->gpu_count * m->gpu_milli);
+        unsigned __int128 pull =
+            (unsigned __int128)(m->count * m->gpu_count * m->gpu_milli);
         pull = pull * all_cap * 65536 / ((unsigned __int128)may * all_demand);
         for (uint32_t t = 0; t < TYPES_MAX; t++)
             ret[t] += m->types >> t & 1 ? (int64_t)pull : 0;

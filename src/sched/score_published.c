@@ -1,9 +1,10 @@
-/* score_published.c - BestFit, DotProd, GpuPacking and GpuClustering of the FGD experiment
+/* score_published.c - BestFit, DotProd, GpuPacking and GpuClustering of the FGD
+ * experiment
  *
- * The rules of hkust-adsl/kubernetes-scheduler-simulator (plugins of the same names), equal
- * to its published results to the digit: doubles in this very order, truncated to integers.
- * 128 cores and 8 GPUs are the largest node of that cluster and stand in the formulas.
- * SPDX-License-Identifier: Apache-2.0 */
+ * The rules of hkust-adsl/kubernetes-scheduler-simulator (plugins of the same names),
+ * equal to its published results to the digit: doubles in this very order, truncated to
+ * integers. 128 cores and 8 GPUs are the largest node of that cluster and stand in the
+ * formulas. SPDX-License-Identifier: Apache-2.0 */
 #include "sched/score_rules.h"
 
 #define CPU_MOST 128000
@@ -32,8 +33,9 @@ int32_t score_dot_product(struct scoring *sc, uint32_t node, const struct shape 
 }
 
 /* Devices that the task would take, when only its score is wanted. */
-static uint64_t part_devs(const struct scoring *sc, uint32_t node, const struct shape *shape,
-                          uint64_t types, const struct use *use)
+static uint64_t part_devs(const struct scoring *sc, uint32_t node,
+                          const struct shape *shape, uint64_t types,
+                          const struct use *use)
 {
     struct use own;
     if (use)
@@ -44,8 +46,8 @@ static uint64_t part_devs(const struct scoring *sc, uint32_t node, const struct 
     return score_fits(sc->cluster, node, shape, types, &own) ? own.devs : 0;
 }
 
-/* An empty node last (the smaller the better), then free GPUs of a used node, best are used
- * GPUs, the fuller the better. */
+/* An empty node last (the smaller the better), then free GPUs of a used node, best are
+ * used GPUs, the fuller the better. */
 int32_t score_gpu_packing(struct scoring *sc, uint32_t node, const struct shape *shape,
                           uint64_t types, struct use *use)
 {
@@ -63,8 +65,10 @@ int32_t score_gpu_packing(struct scoring *sc, uint32_t node, const struct shape 
         uint64_t devs = part_devs(sc, node, shape, types, use);
         freed = __builtin_popcountll(devs & n->whole_free);
         for (; devs; devs &= devs - 1)
-            left_sum += (int64_t)c->devices[n->device0 + (uint32_t)__builtin_ctzll(devs)]
-                            .free_milli * 100 / 1000;
+            left_sum +=
+                (int64_t)c->devices[n->device0 + (uint32_t)__builtin_ctzll(devs)]
+                    .free_milli *
+                100 / 1000;
     }
     if (freed)
         return 50 - freed > 33 ? 50 - freed : 33;
@@ -72,9 +76,10 @@ int32_t score_gpu_packing(struct scoring *sc, uint32_t node, const struct shape 
     return full > 50 ? full : 50;
 }
 
-/* Nodes that run tasks of the same kind (share, 1 GPU, 2 GPUs ...) and no others first. */
-int32_t score_gpu_clustering(struct scoring *sc, uint32_t node, const struct shape *shape,
-                             uint64_t types, struct use *use)
+/* Nodes that run tasks of the same kind (share, 1 GPU, 2 GPUs ...) and no others
+ * first. */
+int32_t score_gpu_clustering(struct scoring *sc, uint32_t node,
+                             const struct shape *shape, uint64_t types, struct use *use)
 {
     (void)types, (void)use;
     const struct node *n = &sc->cluster->nodes[node];

@@ -1,5 +1,5 @@
-/* score_rules.h - the scorers' functions and the short way to a score, for sched's own use
- * SPDX-License-Identifier: Apache-2.0 */
+/* score_rules.h - the scorers' functions and the short way to a score, for sched's own
+ * use SPDX-License-Identifier: Apache-2.0 */
 #ifndef MUSTER_SCORE_RULES_H
 #define MUSTER_SCORE_RULES_H
 
@@ -9,7 +9,8 @@
 static inline bool node_has_room(const struct node *n, const struct shape *shape)
 {
     return node_is_usable(n) && n->cpu_free >= shape->cpu_milli &&
-           n->mem_free >= shape->mem_bytes && n->slots_free >= (int64_t)shape->pod_slots &&
+           n->mem_free >= shape->mem_bytes &&
+           n->slots_free >= (int64_t)shape->pod_slots &&
            n->nics_free >= (int64_t)shape->nics;
 }
 
@@ -23,8 +24,8 @@ static inline const struct node_view *score_view(struct scoring *sc, uint32_t no
 }
 
 /* score_fits without the devices, where the answer can be read off. */
-static inline bool fits_quick(struct scoring *sc, uint32_t node, const struct shape *shape,
-                              uint64_t types)
+static inline bool fits_quick(struct scoring *sc, uint32_t node,
+                              const struct shape *shape, uint64_t types)
 {
     const struct node *n = &sc->cluster->nodes[node];
     if (!node_has_room(n, shape))
@@ -51,21 +52,25 @@ static inline int32_t score_quick(struct scoring *sc, uint32_t node,
     return sc->scorer->score(sc, node, shape, types, NULL);
 }
 
-/* score_published.c: BestFit, DotProd, GpuPacking, GpuClustering as in the FGD experiment */
+/* score_published.c: BestFit, DotProd, GpuPacking, GpuClustering as in the FGD
+ * experiment */
 int32_t score_best_fit(struct scoring *sc, uint32_t node, const struct shape *shape,
                        uint64_t types, struct use *use);
 int32_t score_dot_product(struct scoring *sc, uint32_t node, const struct shape *shape,
                           uint64_t types, struct use *use);
 int32_t score_gpu_packing(struct scoring *sc, uint32_t node, const struct shape *shape,
                           uint64_t types, struct use *use);
-int32_t score_gpu_clustering(struct scoring *sc, uint32_t node, const struct shape *shape,
-                             uint64_t types, struct use *use);
+int32_t score_gpu_clustering(struct scoring *sc, uint32_t node,
+                             const struct shape *shape, uint64_t types,
+                             struct use *use);
 
 /* score_simple.c */
-int32_t score_least_allocated(struct scoring *sc, uint32_t node, const struct shape *shape,
-                              uint64_t types, struct use *use);
-int32_t score_most_allocated(struct scoring *sc, uint32_t node, const struct shape *shape,
-                             uint64_t types, struct use *use);
+int32_t score_least_allocated(struct scoring *sc, uint32_t node,
+                              const struct shape *shape, uint64_t types,
+                              struct use *use);
+int32_t score_most_allocated(struct scoring *sc, uint32_t node,
+                             const struct shape *shape, uint64_t types,
+                             struct use *use);
 int32_t score_same(struct scoring *sc, uint32_t node, const struct shape *shape,
                    uint64_t types, struct use *use);
 int32_t score_fewest_free(struct scoring *sc, uint32_t node, const struct shape *shape,

@@ -1,9 +1,9 @@
 /* test-board.c - a board's answer is that of looking at every node anew
  *
- * Random clusters in three racks, random shapes, claims that come and go, nodes and devices
- * that fail and return, nodes that join and leave. After each step one question is put to a
- * long-lived board (of a few rows only, so that rows are dropped) and answered by scoring
- * each node of the range with memos made for this one question.
+ * Random clusters in three racks, random shapes, claims that come and go, nodes and
+ * devices that fail and return, nodes that join and leave. After each step one question
+ * is put to a long-lived board (of a few rows only, so that rows are dropped) and
+ * answered by scoring each node of the range with memos made for this one question.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/rng.h"
 #include "base/vec.h"
@@ -135,7 +135,8 @@ static void world_change(struct world *w)
     else if (what < 5)
         cluster_node_cordon(w->c, node, what == 3);
     else if (what < 8 && w->c->nodes[node].ndevices)
-        cluster_device_state(w->c, node, 0, (uint8_t)(what == 5 ? DEVICE_BAD : DEVICE_OK));
+        cluster_device_state(w->c, node, 0,
+                             (uint8_t)(what == 5 ? DEVICE_BAD : DEVICE_OK));
     else if (what < 14 && w->uses.n)
         claim_drop(w, (uint32_t)rng_below(&w->r, w->uses.n));
 }
@@ -151,8 +152,8 @@ struct question {
 };
 
 /* Every node of the range, with nothing remembered. */
-static bool brute(struct world *w, const struct scorer *scorer, const struct question *q,
-                  struct choice *ret)
+static bool brute(struct world *w, const struct scorer *scorer,
+                  const struct question *q, struct choice *ret)
 {
     struct scoring sc;
     bool found = false;
@@ -212,8 +213,9 @@ static uint32_t play(const struct scorer *scorer, uint64_t seed)
         bool fits = brute(w, scorer, &q, &want);
         bool found = board_best(b, q.shape, &w->shapes[q.shape], q.serial, q.lo, q.hi,
                                 q.refuse < 4 ? eligible : NULL, &q.refuse, &got);
-        if (fits != found || (fits && (want.node != got.node || want.score != got.score ||
-                                       !use_same(&want.use, &got.use)))) {
+        if (fits != found ||
+            (fits && (want.node != got.node || want.score != got.score ||
+                      !use_same(&want.use, &got.use)))) {
             diag("%s, seed %" PRIu64 ", step %u", scorer->name, seed, step);
             answered = UINT32_MAX;
             break;
@@ -247,8 +249,10 @@ static void test_cost(void)
     for (uint32_t i = 0; i < 50; i++)
         if (board_best(b, 0, &s, i, 0, w->c->nranks, NULL, NULL, &got))
             cluster_take(w->c, &got.use);
-    is_uint(board_asked(b), w->c->nranks + 49, "50 placements: all nodes once, then 49");
-    ok(!board_best(b, 0, &s, 0, 5, 5, NULL, NULL, &got), "an empty range has no answer");
+    is_uint(board_asked(b), w->c->nranks + 49,
+            "50 placements: all nodes once, then 49");
+    ok(!board_best(b, 0, &s, 0, 5, 5, NULL, NULL, &got),
+       "an empty range has no answer");
     board_destroy(b);
     scoring_done(&sc);
     world_done(w);

@@ -1,6 +1,6 @@
 /* test-columns.c - the columns' means and roundings equal numpy's
- * The expected means were computed once by numpy 2.4.6 (numpy.mean, numpy.round) over the
- * numbers that next_value() makes; the columns of the small run by hand.
+ * The expected means were computed once by numpy 2.4.6 (numpy.mean, numpy.round) over
+ * the numbers that next_value() makes; the columns of the small run by hand.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/columns.h"
 #include "tap.h"
@@ -55,10 +55,10 @@ static void test_means(void)
 static const struct {
     double x, rounded;
 } roundings[] = {
-    {0.125, 0x1.eb851eb851eb8p-4},         /* half: to the even digit, 0.12 */
-    {2.675, 0x1.570a3d70a3d71p+1},         /* 2.68 although the double is below the half */
-    {8.505, 0x1.1051eb851eb85p+3},         /* 8.51 */
-    {1.005, 1.0},                          /* 1.0 */
+    {0.125, 0x1.eb851eb851eb8p-4}, /* half: to the even digit, 0.12 */
+    {2.675, 0x1.570a3d70a3d71p+1}, /* 2.68 although the double is below the half */
+    {8.505, 0x1.1051eb851eb85p+3}, /* 8.51 */
+    {1.005, 1.0},                  /* 1.0 */
     {50.5050000001, 0x1.94147ae147ae1p+5}, /* 50.51 */
     {93.135, 0x1.748f5c28f5c29p+6},        /* 93.14 */
     {0.0049999, 0.0},
@@ -76,27 +76,30 @@ static void test_bins(void)
 {
     struct columns c = {0};
     double alloc[COLUMNS], frag[COLUMNS];
-    columns_add(&c, 0, 0, 100, 4000);        /* bin 0: 0 %, 2.5 % */
-    columns_add(&c, 20, 20, 80, 4000);       /* 0.5 rounds to even: bin 0: 0.5 %, 2 % */
+    columns_add(&c, 0, 0, 100, 4000);  /* bin 0: 0 %, 2.5 % */
+    columns_add(&c, 20, 20, 80, 4000); /* 0.5 rounds to even: bin 0: 0.5 %, 2 % */
     columns_add(&c, 60, 60, 41.234567, 4000); /* 1.5 rounds to 2: 1.5 %, 41.23 milli */
-    columns_add(&c, 4000, 3000, 0, 4000);    /* bin 100: 75 % */
-    columns_add(&c, 5240, 3333, 0, 4000);    /* bin 131: of no column itself */
+    columns_add(&c, 4000, 3000, 0, 4000);     /* bin 100: 75 % */
+    columns_add(&c, 5240, 3333, 0, 4000);     /* bin 131: of no column itself */
     columns_settle(&c, alloc, frag);
     is_near(alloc[0], 0.25, 0, "column 0 is the mean of two");
     is_near(frag[0], 2.25, 0, "... of the fragmented GPUs too: 90 of 4000 milli");
-    is_near(alloc[1], 0.67, 0, "an empty column takes its neighbours: (0 + .5 + 1.5) / 3");
+    is_near(alloc[1], 0.67, 0,
+            "an empty column takes its neighbours: (0 + .5 + 1.5) / 3");
     is_near(alloc[2], 1.5, 0, "half rounds to even");
     is_near(frag[2], 1.03, 0, "41.23 of 4000 milli");
     is_near(alloc[3], 1.5, 0, "neighbour below alone");
     ok(isnan(alloc[50]) && isnan(frag[50]), "nothing near: no number");
     is_near(alloc[100], 75, 0, "column 100");
     is_near(alloc[99], 75, 0, "neighbour above alone");
-    is_near(alloc[130], 83.32, 0, "column 130 may look at 131; 83.325 is 83.32 by then");
+    is_near(alloc[130], 83.32, 0,
+            "column 130 may look at 131; 83.325 is 83.32 by then");
     columns_done(&c);
 
     columns_add(&c, 40, 40, -1, 4000);
     columns_settle(&c, alloc, frag);
-    ok(isnan(frag[1]) && alloc[1] == 1, "fragmentation that was not measured is no number");
+    ok(isnan(frag[1]) && alloc[1] == 1,
+       "fragmentation that was not measured is no number");
     columns_done(&c);
 }
 

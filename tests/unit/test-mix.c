@@ -47,8 +47,8 @@ static void test_order(void)
         uint64_t count;
         const char *type;
     } want[] = {
-        {1, 0, 0, 10, ""},       {4000, 1, 300, 5, ""},      {2000, 2, 1000, 5, "V100"},
-        {2000, 2, 1000, 5, "A10"}, {2000, 2, 1000, 5, ""},   {2000, 1, 1000, 5, ""},
+        {1, 0, 0, 10, ""},         {4000, 1, 300, 5, ""},  {2000, 2, 1000, 5, "V100"},
+        {2000, 2, 1000, 5, "A10"}, {2000, 2, 1000, 5, ""}, {2000, 1, 1000, 5, ""},
         {2000, 1, 500, 5, ""},
     };
     is_uint(m.items.n, 7, "seven classes");
@@ -77,8 +77,8 @@ static void test_cover(void)
     ok(m.items.at[0].weight == 60. / 100 / (95. / 100) &&
            m.items.at[2].weight == 5. / 100 / (95. / 100),
        "weights are quotients of quotients");
-    is_near(m.items.at[0].weight + m.items.at[1].weight + m.items.at[2].weight, 1, 1e-12,
-            "... that sum to one");
+    is_near(m.items.at[0].weight + m.items.at[1].weight + m.items.at[2].weight, 1,
+            1e-12, "... that sum to one");
     uint32_t version = m.version;
     mix_settle(&m, &words, 600);
     is_uint(m.items.n, 1, "60 of 100 by one");
@@ -110,16 +110,19 @@ static void test_text(void)
     struct mix m = {0}, n = {0};
     struct err err;
     struct buf text = {0}, bytes = {0}, again = {0};
-    is_int(mix_parse(&m, STR("# openb, cut short\n10 4000 1000 1\n3 8000 460 1 T4|V100 # x\n"
-                             "\n7 2000 0 0\r\n"),
-                     &words, &err),
-           0, "a mix is read");
+    is_int(
+        mix_parse(&m,
+                  STR("# openb, cut short\n10 4000 1000 1\n3 8000 460 1 T4|V100 # x\n"
+                      "\n7 2000 0 0\r\n"),
+                  &words, &err),
+        0, "a mix is read");
     is_uint(m.total, 20, "twenty tasks");
     mix_text(&m, &words, &text);
     is_mem(text.data, text.len, "10 4000 1000 1\n7 2000 0 0\n3 8000 460 1 T4|V100\n",
            "... and written most frequent first");
     mix_parse(&n, buf_as_str(&text), &words, &err);
-    is_hex(mix_digest(&n, &words), mix_digest(&m, &words), "order is not in the digest");
+    is_hex(mix_digest(&n, &words), mix_digest(&m, &words),
+           "order is not in the digest");
     add(&n, 1, 2000, 0, 0, NULL);
     ok(mix_digest(&n, &words) != mix_digest(&m, &words), "a count is");
 

@@ -1,8 +1,8 @@
 /* test-score.c - what fits, and what each scorer says of it
  *
- * Expected numbers are worked out by hand from the rules' definitions, or by another way
- * than the code's: exact fractions instead of doubles, libm's exp instead of thresholds, all
- * vertices of a small linear program instead of the simplex.
+ * Expected numbers are worked out by hand from the rules' definitions, or by another
+ * way than the code's: exact fractions instead of doubles, libm's exp instead of
+ * thresholds, all vertices of a small linear program instead of the simplex.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/rng.h"
 #include "nodes.h"
@@ -21,8 +21,8 @@ static struct device_type *type(const char *name)
     return catalogue_type(&words, &arena, str_of(name));
 }
 
-static uint32_t node_add(struct cluster *c, const char *name, const char *gpu, uint32_t n,
-                         int64_t cpu_milli, int64_t mem_gib)
+static uint32_t node_add(struct cluster *c, const char *name, const char *gpu,
+                         uint32_t n, int64_t cpu_milli, int64_t mem_gib)
 {
     struct draft f;
     draft_init(&f, name, type(gpu), n);
@@ -62,8 +62,8 @@ static void occupy(struct cluster *c, uint32_t node, uint32_t dev, uint32_t mill
     cluster_take(c, &u);
 }
 
-static int32_t ask(const char *scorer, struct cluster *c, struct mix *mix, uint32_t node,
-                   const struct shape *s, struct use *use)
+static int32_t ask(const char *scorer, struct cluster *c, struct mix *mix,
+                   uint32_t node, const struct shape *s, struct use *use)
 {
     struct scoring sc;
     struct use own;
@@ -187,8 +187,8 @@ static void test_fits_sets(void)
     cluster_destroy(c);
 }
 
-/* floor(100 (1 - (a + b) / 2)) with a = cpu/128000, b = gpu/8000, in fractions. edge: the
- * exact value is an integer, where doubles may fall to either side. */
+/* floor(100 (1 - (a + b) / 2)) with a = cpu/128000, b = gpu/8000, in fractions. edge:
+ * the exact value is an integer, where doubles may fall to either side. */
 static int32_t best_fit_exact(int64_t cpu, int64_t gpu, bool *edge)
 {
     int64_t whole = INT64_C(2) * 128000 * 8000;
@@ -200,7 +200,8 @@ static int32_t best_fit_exact(int64_t cpu, int64_t gpu, bool *edge)
 static int32_t dot_product_exact(int64_t cpu, int64_t want_cpu, int64_t gpu,
                                  int64_t want_gpu, bool *edge)
 {
-    __int128 c2 = (__int128)128000 * 128000, g2 = (__int128)8000 * 8000, whole = 2 * c2 * g2;
+    __int128 c2 = (__int128)128000 * 128000, g2 = (__int128)8000 * 8000,
+             whole = 2 * c2 * g2;
     __int128 part =
         100 * (whole - (__int128)cpu * want_cpu * g2 - (__int128)gpu * want_gpu * c2);
     *edge = part % whole == 0;
@@ -223,10 +224,14 @@ static void test_published(void)
         bool edge1, edge2;
         int64_t taken = rng_between(&r, 0, 80) * 1000;
         uint32_t milli = (uint32_t)rng_between(&r, 1, 99) * 10;
-        struct use u = {.node = n, .mode = USE_SHARE, .devs = 1, .gpu_milli = milli,
+        struct use u = {.node = n,
+                        .mode = USE_SHARE,
+                        .devs = 1,
+                        .gpu_milli = milli,
                         .cpu_milli = taken};
         cluster_take(c, &u);
-        s = shape_of(rng_between(&r, 0, 16) * 1000, 0, (uint32_t)rng_between(&r, 0, 7), 1000);
+        s = shape_of(rng_between(&r, 0, 16) * 1000, 0, (uint32_t)rng_between(&r, 0, 7),
+                     1000);
         int64_t cpu = 96000 - taken, gpu = 8000 - milli, want = s.gpu_count * 1000;
         int32_t best = best_fit_exact(cpu - s.cpu_milli, gpu - want, &edge1);
         int32_t dot = dot_product_exact(cpu, s.cpu_milli, gpu, want, &edge2);
@@ -243,18 +248,22 @@ static void test_published(void)
 static void test_packing(void)
 {
     struct cluster *c = cluster_create(&words);
-    uint32_t n = node_add(c, "n", "T4", 8, 96000, 384), m = node_add(c, "m", "T4", 2, 96000, 384);
+    uint32_t n = node_add(c, "n", "T4", 8, 96000, 384),
+             m = node_add(c, "m", "T4", 2, 96000, 384);
     struct shape none = shape_of(1000, 1, 0, 0), half = shape_of(1000, 1, 1, 500),
                  two = shape_of(1000, 1, 2, 1000);
-    is_int(ask("gpu-packing", c, NULL, n, &none, NULL), 0, "gpu-packing: CPU-only tasks: 0");
+    is_int(ask("gpu-packing", c, NULL, n, &none, NULL), 0,
+           "gpu-packing: CPU-only tasks: 0");
     is_int(ask("gpu-packing", c, NULL, n, &half, NULL), 25, "empty node of 8: 33 - 8");
     is_int(ask("gpu-packing", c, NULL, m, &two, NULL), 31, "empty node of 2: 33 - 2");
     occupy(c, n, 3, 300, 0);
     is_int(ask("gpu-packing", c, NULL, n, &half, NULL), 93,
            "a used GPU with 700 left: 100 - 70 / 10");
-    is_int(ask("gpu-packing", c, NULL, n, &two, NULL), 48, "two free GPUs of a used node");
+    is_int(ask("gpu-packing", c, NULL, n, &two, NULL), 48,
+           "two free GPUs of a used node");
     struct shape big = shape_of(1000, 1, 1, 800);
-    is_int(ask("gpu-packing", c, NULL, n, &big, NULL), 49, "no used GPU has room: one free");
+    is_int(ask("gpu-packing", c, NULL, n, &big, NULL), 49,
+           "no used GPU has room: one free");
 
     is_int(ask("gpu-clustering", c, NULL, m, &two, NULL), 43,
            "clustering: an empty node of 2: 25 x 6000/8000 is 18, + 25");
@@ -269,7 +278,8 @@ static void test_packing(void)
     cluster_destroy(c);
 }
 
-/* The two nodes of kube-scheduler's own least_allocated_test.go and most_allocated_test.go
+/* The two nodes of kube-scheduler's own least_allocated_test.go and
+ * most_allocated_test.go
  * ("nothing scheduled, resources requested, differently sized nodes"): 4000/10000 and
  * 6000/10000, a pod of 3000/5000. */
 static void test_kube(void)
@@ -286,14 +296,17 @@ static void test_kube(void)
     uint32_t b = cluster_node_set(c, &f.d);
     struct shape s = shape_of(3000, 0, 0, 0);
     s.mem_bytes = 5000 << 10;
-    is_int(ask("least-allocated", c, NULL, a, &s, NULL), 37, "LeastAllocated: (25 + 50) / 2");
+    is_int(ask("least-allocated", c, NULL, a, &s, NULL), 37,
+           "LeastAllocated: (25 + 50) / 2");
     is_int(ask("least-allocated", c, NULL, b, &s, NULL), 50, "(50 + 50) / 2");
-    is_int(ask("most-allocated", c, NULL, a, &s, NULL), 62, "MostAllocated: (75 + 50) / 2");
+    is_int(ask("most-allocated", c, NULL, a, &s, NULL), 62,
+           "MostAllocated: (75 + 50) / 2");
     is_int(ask("most-allocated", c, NULL, b, &s, NULL), 50, "(50 + 50) / 2");
     uint32_t g = node_add(c, "gpu", "T4", 8, 64000, 256);
     s = shape_of(16000, 64, 6, 1000);
     is_int(ask("most-allocated", c, NULL, g, &s, NULL), 55, "(25 + 25 + 3 x 75) / 5");
-    is_int(ask("least-allocated", c, NULL, g, &s, NULL), 75, "GPUs are not among the default");
+    is_int(ask("least-allocated", c, NULL, g, &s, NULL), 75,
+           "GPUs are not among the default");
     is_int(ask("first", c, NULL, g, &s, NULL), 0, "first: all the same");
     occupy(c, g, 0, 1000, 0);
     is_int(ask("fewest-free", c, NULL, g, &s, NULL), -7, "fewest-free: seven are free");
@@ -369,16 +382,16 @@ static void test_frag(void)
     uint32_t n = node_add(c, "n", "T4", 2, 3000, 64);
     occupy(c, n, 0, 700, 0);
     mix_bind(&mix, c);
-    /* 1,300 idle, 3 cores. Half GPU: 300 too small: .5 x 300. Whole GPU: too little CPU: .3
-     * x 1300. CPU only: .2 x 1300. */
+    /* 1,300 idle, 3 cores. Half GPU: 300 too small: .5 x 300. Whole GPU: too little
+     * CPU: .3 x 1300. CPU only: .2 x 1300. */
     is_near(frag_node(c, &mix, n), 800, 1e-9, "F by hand: 150 + 390 + 260");
     struct frag *f = frag_create(c, &mix);
     is_near(frag_after(f, n, 2000, 2, 500), 550, 1e-9,
             "300 and 500 left, 1 core: .5 x 300 + .3 x 800 + .2 x 800");
     frag_destroy(f);
     struct shape s = shape_of(0, 0, 1, 300);
-    /* on the 300: 1,000 idle: 0 + 300 + 200 = 500; on the free one, 300 and 700 left: .5 x
-     * 300 + (no whole GPU) 300 + 200 = 650: x = .3 and .15 */
+    /* on the 300: 1,000 idle: 0 + 300 + 200 = 500; on the free one, 300 and 700 left:
+     * .5 x 300 + (no whole GPU) 300 + 200 = 650: x = .3 and .15 */
     is_int(ask("fgd", c, &mix, n, &s, &u), 57, "FGD: 100 / (1 + e^-.3)");
     is_hex(u.devs, 1, "... on the device that is filled");
     s = shape_of(0, 0, 0, 0);
@@ -406,7 +419,8 @@ static int64_t frag_exact(const struct cluster *c, const struct mix *mix, uint32
             const struct device *d = &c->devices[n->device0 + i];
             if (!(n->healthy >> i & 1))
                 continue;
-            bool good = (m->types >> d->type & 1) && d->free_milli >= (int32_t)m->gpu_milli;
+            bool good =
+                (m->types >> d->type & 1) && d->free_milli >= (int32_t)m->gpu_milli;
             idle += d->free_milli;
             useless += good ? 0 : d->free_milli;
             have += good;
@@ -487,8 +501,8 @@ static void test_frag_memo(void)
     cluster_destroy(c);
 }
 
-/* Best of max sum demand x price over all vertices, for two sizes a > b: every pattern (i, j)
- * with a i + b j <= 1000 demands i x + j y <= 1. */
+/* Best of max sum demand x price over all vertices, for two sizes a > b: every pattern
+ * (i, j) with a i + b j <= 1000 demands i x + j y <= 1. */
 static double price_two(int a, int b, double na, double nb)
 {
     double best = 0;
@@ -523,8 +537,10 @@ static void test_prices(void)
         struct mix mix = {0};
         struct pack_sizes sizes;
         double best[1001];
-        int b = (int)rng_between(&r, 5, 60) * 10, a = b + (int)rng_between(&r, 1, 39) * 10;
-        struct shape sa = shape_of(0, 0, 1, (uint32_t)a), sb = shape_of(0, 0, 1, (uint32_t)b);
+        int b = (int)rng_between(&r, 5, 60) * 10,
+            a = b + (int)rng_between(&r, 1, 39) * 10;
+        struct shape sa = shape_of(0, 0, 1, (uint32_t)a),
+                     sb = shape_of(0, 0, 1, (uint32_t)b);
         uint64_t na = 1 + rng_below(&r, 100), nb = 1 + rng_below(&r, 100);
         mix_add(&mix, &sa, na);
         mix_add(&mix, &sb, nb);
@@ -587,7 +603,8 @@ static void test_pack(void)
     shape_type(&picky, "T4");
     mix_add(&mix, &picky, 20);
     mix_settle(&mix, &words, 1000);
-    ok(ask("pack", c, &mix, other, &one, NULL) > ask("pack", c, &mix, fresh, &one, NULL),
+    ok(ask("pack", c, &mix, other, &one, NULL) >
+           ask("pack", c, &mix, fresh, &one, NULL),
        "a task that takes any type leaves the wanted type alone");
     mix_bind(&mix, c);
     int64_t pull[TYPES_MAX];
@@ -613,7 +630,8 @@ int main(void)
     test_frag_memo();
     test_prices();
     test_pack();
-    ok(!scorer_find(STR("best")) && scorer_find(STR("fgd")), "scorers go by whole names");
+    ok(!scorer_find(STR("best")) && scorer_find(STR("fgd")),
+       "scorers go by whole names");
     arena_done(&arena);
     words_done(&words);
     return done_testing();
