@@ -646,14 +646,27 @@ bool place_gang(struct sched *s, uint32_t gang, struct why *why)
     return ok;
 }
 
+/* Which copy of `up` holds the leaf copy, inside one copy of the gang's root `top`. */
+static uint32_t copy_under(const struct tree *t, uint16_t leaf, uint32_t copy, uint16_t up,
+                           uint16_t top)
+{
+    if (under(t, top, up))
+        return 0;
+    for (uint16_t g = leaf; g != up; g = t->groups[g].parent)
+        copy /= g == leaf ? 1 : t->groups[g].count.want;
+    return copy;
+}
+
 /* The lowest domain that a missing slot must share with its gang's members. */
-static uint32_t repair_domain(struct sched *s, uint32_t gang, uint32_t slot)
+static uint32_t repair_domain(struct sched *s, uint32_t gang, uint32_t slot,
+                              uint32_t *ret_node)
 {
     const struct gang *g = &s->gangs.at[gang];
     const struct tree *t = gang_tree(s, g);
     const struct tree_leaf *l = &t->leaves[slot_leaf(s, gang, slot)];
     const struct group_spec *leaf = &t->groups[l->group];
     uint32_t best = 0;
+    *ret_node = NODE_NONE;
     for (uint32_t i = 0; i < g->nslots; i++) {
         uint32_t node = NODE_NONE;
         uint32_t c = gang_slot(s, gang, i)->claim;
@@ -668,8 +681,9 @@ static uint32_t repair_domain(struct sched *s, uint32_t gang, uint32_t slot)
         word_t level = WORD_NONE;
         uint32_t mine = (slot - l->slot0) / l->per_copy, its = (i - o->slot0) / o->per_copy;
         for (uint16_t up = l->group; up != GROUP_NONE; up = t->groups[up].parent) {
-            bool shared = under(t, o->group, up) &&
-                          (mine == its || up == gang_root(s, g)->group);
+            uint16_t top = gang_root(s, g)->group;
+            bool shared = under(t, o->group, up) && copy_under(t, l->group, mine, up, top) ==
+                                                        copy_under(t, o->group, its, up, top);
             if (shared && t->groups[up].required &&
                 (!level || level_depth(s, t->groups[up].required) > level_depth(s, level)))
                 level = t->groups[up].required;
@@ -681,7 +695,11 @@ static uint32_t repair_domain(struct sched *s, uint32_t gang, uint32_t slot)
         uint32_t depth = level_depth(s, level);
         if (level == WORD_NONE || depth == UINT32_MAX)
             continue;
-        uint32_t d = cluster_domain(s->cluster, depth > s->cluster->nlevels ? s->cluster->nlevels : depth, node);
+        if (depth > s->cluster->nlevels) {
+            *ret_node = node;
+            depth = s->cluster->nlevels;
+        }
+        uint32_t d = cluster_domain(s->cluster, depth, node);
         if (s->cluster->domains[d].depth > s->cluster->domains[best].depth)
             best = d;
     }
@@ -723,16 +741,16 @@ bool place_missing(struct sched *s, uint32_t gang, struct why *why)
             continue;
         uint32_t leaf = slot_leaf(s, gang, i);
         struct asker a = asker_of(&at, &at.tree->leaves[leaf]);
-        uint32_t d = search_domain(s, a.sh, repair_domain(s, gang, i));
+        uint32_t node, d = search_domain(s, a.sh, repair_domain(s, gang, i, &node));
         if (leaf == full_leaf && d == full_domain)
             continue; /* the answer of its neighbour */
         spread_count(s, gang, &a);
-        if (fill_one(s, &a, d, s->seq)) {
+        if (node == NODE_NONE ? fill_one(s, &a, d, s->seq) : fill_node(s, &a, node, 1)) {
             sc->plan.at[sc->plan.n - 1].slot = i;
             left--;
         } else { /* another one may have room all the same */
             full_leaf = leaf;
-            full_domain = d;
+            full_domain = node == NODE_NONE ? d : DOMAIN_NONE;
         }
     }
     memset(why, 0, sizeof *why);
