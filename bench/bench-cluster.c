@@ -1,15 +1,14 @@
 /* bench-cluster.c - what an update of a node and of the topology index costs
  *
- * A three-level cluster (blocks of 8 racks of 16 nodes of 8 GPUs) at 10,000 and at 100,000
- * GPUs, 90 % of it held by whole-GPU claims of 1, 2, 4 and 8 GPUs on random nodes (seed 1).
- *   update   a claim of one GPU taken or given back on a random node with room: node,
- *            device, version, change list and the lanes of three levels
- *   cordon   a node leaves its lanes or returns
- *   gang     128 whole nodes, in rank order from a random place, found by domain_next, taken
- *            and given back in reverse: the placement of 1,024 GPUs and its undoing
- *   descent  domain_next over the whole cluster for the next node with 5 free GPUs
- * Each figure is the least of 5 rounds; p99 over 2,000 gangs a round.
- * SPDX-License-Identifier: Apache-2.0 */
+ * A three-level cluster (blocks of 8 racks of 16 nodes of 8 GPUs) at 10,000 and at
+ * 100,000 GPUs, 90 % of it held by whole-GPU claims of 1, 2, 4 and 8 GPUs on random
+ * nodes (seed 1). update   a claim of one GPU taken or given back on a random node with
+ * room: node, device, version, change list and the lanes of three levels cordon   a
+ * node leaves its lanes or returns gang     128 whole nodes, in rank order from a
+ * random place, found by domain_next, taken and given back in reverse: the placement of
+ * 1,024 GPUs and its undoing descent  domain_next over the whole cluster for the next
+ * node with 5 free GPUs Each figure is the least of 5 rounds; p99 over 2,000 gangs a
+ * round. SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <time.h>
 
@@ -18,7 +17,13 @@
 #include "cluster/catalogue.h"
 #include "cluster/cluster.h"
 
-enum { ROUNDS = 5, GANGS = 2000, GANG_NODES = 128, UPDATES = 400000, DESCENTS = 200000 };
+enum {
+    ROUNDS = 5,
+    GANGS = 2000,
+    GANG_NODES = 128,
+    UPDATES = 400000,
+    DESCENTS = 200000
+};
 
 static double now_ns(void)
 {
@@ -34,7 +39,8 @@ static struct cluster *build(struct words *words, struct arena *a, uint32_t nnod
     word_t levels[2] = {words_add(words, STR("block")), words_add(words, STR("rack"))};
     struct device_desc devs[8];
     for (int i = 0; i < 8; i++)
-        devs[i] = (struct device_desc){.type = t, .mem_bytes = t->mem_bytes,
+        devs[i] = (struct device_desc){.type = t,
+                                       .mem_bytes = t->mem_bytes,
                                        .modes = DEVICE_WHOLE | DEVICE_SHARE};
     cluster_set_levels(c, levels, 2);
     for (uint32_t i = 0; i < nnodes; i++) {
@@ -44,9 +50,13 @@ static struct cluster *build(struct words *words, struct arena *a, uint32_t nnod
         snprintf(rack, sizeof rack, "r%03u", i / 16);
         struct node_part place[2] = {{levels[0], words_add(words, str_of(block))},
                                      {levels[1], words_add(words, str_of(rack))}};
-        struct node_desc d = {.name = str_of(name), .cpu_milli = 128000,
-                              .mem_bytes = INT64_C(2) << 40, .ndevices = 8,
-                              .devices = devs, .place = place, .nplace = 2};
+        struct node_desc d = {.name = str_of(name),
+                              .cpu_milli = 128000,
+                              .mem_bytes = INT64_C(2) << 40,
+                              .ndevices = 8,
+                              .devices = devs,
+                              .place = place,
+                              .nplace = 2};
         cluster_node_set(c, &d);
     }
     cluster_settle(c);
@@ -55,11 +65,17 @@ static struct cluster *build(struct words *words, struct arena *a, uint32_t nnod
 
 static struct use whole(uint32_t node, uint64_t devs)
 {
-    return (struct use){.node = node, .slots = 1, .mode = USE_WHOLE, .gpu_milli = 1000,
-                        .cpu_milli = 1000, .mem_bytes = INT64_C(1) << 30, .devs = devs};
+    return (struct use){.node = node,
+                        .slots = 1,
+                        .mode = USE_WHOLE,
+                        .gpu_milli = 1000,
+                        .cpu_milli = 1000,
+                        .mem_bytes = INT64_C(1) << 30,
+                        .devs = devs};
 }
 
-/* Hold 90 % of the GPUs, but leave the last 1,024 + 1,024 GPUs' nodes empty for the gangs. */
+/* Hold 90 % of the GPUs, but leave the last 1,024 + 1,024 GPUs' nodes empty for the
+ * gangs. */
 static void load(struct cluster *c, struct rng *r)
 {
     int64_t want = c->gpu_cap_milli / 1000 * 9 / 10, held = 0;
@@ -116,7 +132,8 @@ static double bench_cordon(struct cluster *c, struct rng *r)
     return (now_ns() - t) / UPDATES;
 }
 
-/* One gang: 128 nodes with 8 free GPUs after `from`, then back. Returns the nanoseconds. */
+/* One gang: 128 nodes with 8 free GPUs after `from`, then back. Returns the
+ * nanoseconds. */
 static double gang_once(struct cluster *c, uint32_t lane, uint32_t from)
 {
     struct use uses[GANG_NODES];

@@ -1,22 +1,23 @@
 /* catalogue.c - the accelerators muster knows by name: memory, modes, ways to cut
  *
- * Memory: what the device offers, not the decimal label: 79.6 GiB on an "80 GB" H100. From
- * shared/data/models/accelerators.csv (mem_gib_usable, which names its sources); P100, V100
- * of 16 GB: the total that nvidia-smi prints; A30: that of its 4g.24gb, 23.5 GiB. The bare
- * names mean the most common form: A100 the 80 GB one, H100 the 80 GB SXM one.
+ * Memory: what the device offers, not the decimal label: 79.6 GiB on an "80 GB" H100.
+ * From shared/data/models/accelerators.csv (mem_gib_usable, which names its sources);
+ * P100, V100 of 16 GB: the total that nvidia-smi prints; A30: that of its 4g.24gb, 23.5
+ * GiB. The bare names mean the most common form: A100 the 80 GB one, H100 the 80 GB SXM
+ * one.
  *
- * Cuts (MIG): NVIDIA Multi-Instance GPU User Guide, "Supported MIG Profiles" (fractions of
- * memory and of SMs), and the placements that `nvidia-smi mig -lgipp` prints, the same on
- * A100, H100, H200 and B200: {0..6}:1 for 1g, {0,2,4,6}:2 for 1g with double memory,
- * {0,2,4}:2 for 2g, {0,4}:4 for 3g, {0}:4 for 4g, {0}:8 for 7g; on A30 {0..3}:1, {0,2}:2,
- * {0}:4. Eight memory slices (A30: four), seven compute slices (A30: four). A profile's
- * memory is its slices' part of the device. The +me forms (one a device with the media
- * engines) are left out: their placement is that of the plain form.
+ * Cuts (MIG): NVIDIA Multi-Instance GPU User Guide, "Supported MIG Profiles" (fractions
+ * of memory and of SMs), and the placements that `nvidia-smi mig -lgipp` prints, the
+ * same on A100, H100, H200 and B200: {0..6}:1 for 1g, {0,2,4,6}:2 for 1g with double
+ * memory, {0,2,4}:2 for 2g, {0,4}:4 for 3g, {0}:4 for 4g, {0}:8 for 7g; on A30
+ * {0..3}:1, {0,2}:2, {0}:4. Eight memory slices (A30: four), seven compute slices (A30:
+ * four). A profile's memory is its slices' part of the device. The +me forms (one a
+ * device with the media engines) are left out: their placement is that of the plain
+ * form.
  *
- * openb's codes (G1, G2, G3, V100M16, V100M32) and Alibaba's GPU-series-1, -2 stand without
- * memory: the publisher masked the types or says nothing of their bytes, and unknown memory
- * is never a reason to refuse.
- * SPDX-License-Identifier: Apache-2.0 */
+ * openb's codes (G1, G2, G3, V100M16, V100M32) and Alibaba's GPU-series-1, -2 stand
+ * without memory: the publisher masked the types or says nothing of their bytes, and
+ * unknown memory is never a reason to refuse. SPDX-License-Identifier: Apache-2.0 */
 #include "cluster/catalogue.h"
 
 #define ROW_PROFILES 6
@@ -31,10 +32,18 @@ struct cut {
 
 static const struct cut cuts[] = {
     {.n = 0},
-    {.mem_slices = 8, .compute_slices = 7, .n = 6,
-     .rows = {{0x7f, 1, 1}, {0x55, 2, 1}, {0x15, 2, 2}, {0x11, 4, 3}, {0x01, 4, 4},
+    {.mem_slices = 8,
+     .compute_slices = 7,
+     .n = 6,
+     .rows = {{0x7f, 1, 1},
+              {0x55, 2, 1},
+              {0x15, 2, 2},
+              {0x11, 4, 3},
+              {0x01, 4, 4},
               {0x01, 8, 7}}},
-    {.mem_slices = 4, .compute_slices = 4, .n = 3,
+    {.mem_slices = 4,
+     .compute_slices = 4,
+     .n = 3,
      .rows = {{0x0f, 1, 1}, {0x05, 2, 2}, {0x01, 4, 4}}},
 };
 
@@ -47,17 +56,19 @@ struct row {
 };
 
 static const struct row rows[] = {
-    {"A100-40GB|A100-40GB-SXM|A100-SXM4-40GB|A100-40GB-PCIe|A100-PCIE-40GB", 40346, 1, 0,
-     "1g.5gb|1g.10gb|2g.10gb|3g.20gb|4g.20gb|7g.40gb"},
-    {"A100|A100-80GB|A100-80GB-SXM|A100-SXM4-80GB|A100-80GB-PCIe|A100-80GB-PCI", 81101, 1, 0,
-     "1g.10gb|1g.20gb|2g.20gb|3g.40gb|4g.40gb|7g.80gb"},
+    {"A100-40GB|A100-40GB-SXM|A100-SXM4-40GB|A100-40GB-PCIe|A100-PCIE-40GB", 40346, 1,
+     0, "1g.5gb|1g.10gb|2g.10gb|3g.20gb|4g.20gb|7g.40gb"},
+    {"A100|A100-80GB|A100-80GB-SXM|A100-SXM4-80GB|A100-80GB-PCIe|A100-80GB-PCI", 81101,
+     1, 0, "1g.10gb|1g.20gb|2g.20gb|3g.40gb|4g.40gb|7g.80gb"},
     {"A800|A800-80GB-SXM|A800-SXM4-80GB", 81101, 1, 0,
      "1g.10gb|1g.20gb|2g.20gb|3g.40gb|4g.40gb|7g.80gb"},
     {"A30", 24064, 2, 0, "1g.6gb|2g.12gb|4g.24gb"}, /* 23.5 GiB as 4g.24gb */
-    {"H100|H100-80GB|H100-80GB-SXM|H100-80GB-HBM3|H100-80GB-PCIe|H100-PCIe", 81510, 1, 0,
+    {"H100|H100-80GB|H100-80GB-SXM|H100-80GB-HBM3|H100-80GB-PCIe|H100-PCIe", 81510, 1,
+     0, "1g.10gb|1g.20gb|2g.20gb|3g.40gb|4g.40gb|7g.80gb"},
+    {"H800|H800-80GB-SXM", 81510, 1, 0,
      "1g.10gb|1g.20gb|2g.20gb|3g.40gb|4g.40gb|7g.80gb"},
-    {"H800|H800-80GB-SXM", 81510, 1, 0, "1g.10gb|1g.20gb|2g.20gb|3g.40gb|4g.40gb|7g.80gb"},
-    {"H20|H20-96GB-SXM", 97894, 1, 0, "1g.12gb|1g.24gb|2g.24gb|3g.48gb|4g.48gb|7g.96gb"},
+    {"H20|H20-96GB-SXM", 97894, 1, 0,
+     "1g.12gb|1g.24gb|2g.24gb|3g.48gb|4g.48gb|7g.96gb"},
     {"H200|H200-141GB-SXM", 143770, 1, 0,
      "1g.18gb|1g.35gb|2g.35gb|3g.71gb|4g.71gb|7g.141gb"},
     {"B200|B200-180GB-SXM", 182682, 1, 0,
@@ -146,8 +157,8 @@ static const struct profile *profiles_make(struct words *words, struct arena *a,
         p[i].starts = cut->rows[i].starts;
         p[i].slices = cut->rows[i].slices;
         p[i].compute = cut->rows[i].compute;
-        p[i].mem_bytes = (int64_t)r->mem_mib * cut->rows[i].slices / cut->mem_slices
-                         * (INT64_C(1) << 20);
+        p[i].mem_bytes = (int64_t)r->mem_mib * cut->rows[i].slices / cut->mem_slices *
+                         (INT64_C(1) << 20);
         p[i].milli = 1000u * cut->rows[i].compute / cut->compute_slices;
         if (!p[i].name)
             return NULL;
@@ -155,7 +166,8 @@ static const struct profile *profiles_make(struct words *words, struct arena *a,
     return p;
 }
 
-struct device_type *catalogue_type(struct words *words, struct arena *a, struct str name)
+struct device_type *catalogue_type(struct words *words, struct arena *a,
+                                   struct str name)
 {
     const struct row *r = row_find(name);
     word_t word = words_add(words, name);

@@ -6,12 +6,13 @@
 
 #include "cluster/nodedesc.h"
 
-/* The row for a type, made in the arena with the profiles' names added to the words. Names
- * are compared without regard to case and to the separators "-", "_" and " "; a leading
- * "nvidia" is skipped. A name that is not in the catalogue gives a row that can be used
- * whole and shared, with unknown memory. Never NULL, but for a full word table or a name
- * that is no word: then NULL. */
-struct device_type *catalogue_type(struct words *words, struct arena *a, struct str name);
+/* The row for a type, made in the arena with the profiles' names added to the words.
+ * Names are compared without regard to case and to the separators "-", "_" and " "; a
+ * leading "nvidia" is skipped. A name that is not in the catalogue gives a row that can
+ * be used whole and shared, with unknown memory. Never NULL, but for a full word table
+ * or a name that is no word: then NULL. */
+struct device_type *catalogue_type(struct words *words, struct arena *a,
+                                   struct str name);
 
 /* Is the name (or another name of the same type) a row? */
 bool catalogue_has(struct str name);
@@ -20,8 +21,8 @@ uint32_t catalogue_count(void);
 /* Row i's name and memory, for listings. */
 struct str catalogue_name(uint32_t i, int64_t *ret_mem_bytes, bool *ret_cut);
 
-/* The rings of a type that has any inside a full node of n devices: masks into rings (room
- * for 8); returns their number, 0: none. Ascend 910B boards: 4 + 4. */
+/* The rings of a type that has any inside a full node of n devices: masks into rings
+ * (room for 8); returns their number, 0: none. Ascend 910B boards: 4 + 4. */
 uint32_t catalogue_rings(struct str name, uint32_t n, uint64_t *rings);
 
 #endif

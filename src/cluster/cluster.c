@@ -1,10 +1,10 @@
 /* cluster.c - facts about nodes and devices: they come, change and go
  *
  * Everything here is O(the node's own size); the tree is only marked stale when a node
- * comes, goes, moves, or has other devices than before (cluster_settle rebuilds it). What
- * claims hold is never forgotten: capacities move by their difference, and a device or node
- * that the world drops keeps its place until its last claim is given back.
- * SPDX-License-Identifier: Apache-2.0 */
+ * comes, goes, moves, or has other devices than before (cluster_settle rebuilds it).
+ * What claims hold is never forgotten: capacities move by their difference, and a
+ * device or node that the world drops keeps its place until its last claim is given
+ * back. SPDX-License-Identifier: Apache-2.0 */
 #include "cluster/cluster.h"
 
 #include <assert.h>
@@ -106,8 +106,8 @@ static uint32_t compute_of(const struct cluster *c, uint32_t type)
 }
 
 /* Bring a device to its description; what claims hold of it stays held. */
-static void device_set(struct cluster *c, struct device *d, const struct device_desc *desc,
-                       uint8_t type, bool fresh)
+static void device_set(struct cluster *c, struct device *d,
+                       const struct device_desc *desc, uint8_t type, bool fresh)
 {
     const struct device_type *t = cluster_type(c, type);
     int64_t wholes = d->wholes;
@@ -121,7 +121,7 @@ static void device_set(struct cluster *c, struct device *d, const struct device_
     d->slices_free = t ? (uint16_t)((1u << t->mem_slices) - 1) : 0;
     for (uint32_t s = 0; d->cut && s < SLICES_MAX; s++)
         if (c->more->slice_uses[d - c->devices][s])
-            d->slices_free &= (uint16_t)~(1u << s);
+            d->slices_free &= (uint16_t) ~(1u << s);
     if (fresh)
         d->free_milli = 1000;
     d->type = type;
@@ -315,14 +315,16 @@ void cluster_node_unsynced(struct cluster *c, uint32_t node, bool on)
     node_relane(c, n);
 }
 
-void cluster_device_state(struct cluster *c, uint32_t node, uint32_t device, uint8_t state)
+void cluster_device_state(struct cluster *c, uint32_t node, uint32_t device,
+                          uint8_t state)
 {
     struct node *n = &c->nodes[node];
     assert(node < c->nnodes && !n->gone);
     struct kept *k = c->more->kept[node];
     if (device >= k->d.ndevices)
         return;
-    ((struct device_desc *)(uintptr_t)k->d.devices)[device].state = state; /* our copy */
+    ((struct device_desc *)(uintptr_t)k->d.devices)[device].state =
+        state; /* our copy */
     c->devices[n->device0 + device].state = state;
     node_refresh(c, n);
     node_touch(c, n, node);

@@ -1,11 +1,11 @@
 /* cluster_check.c - everything the cluster keeps, recomputed from scratch and compared
  *
- * What is taken as given: the kept descriptions, node states and marks, and the sums that
- * claims move (whoever owns the claims adds those up). All else must follow from them: masks
- * and totals of nodes, the change list, the names, the order of nodes, the domains, and each
- * count and mask bit of the tree, counted here by plain loops over all nodes.
- * O(nodes x (devices + levels + lanes) + domains x lanes); for tests and `--check`.
- * SPDX-License-Identifier: Apache-2.0 */
+ * What is taken as given: the kept descriptions, node states and marks, and the sums
+ * that claims move (whoever owns the claims adds those up). All else must follow from
+ * them: masks and totals of nodes, the change list, the names, the order of nodes, the
+ * domains, and each count and mask bit of the tree, counted here by plain loops over
+ * all nodes. O(nodes x (devices + levels + lanes) + domains x lanes); for tests and
+ * `--check`. SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -26,12 +26,12 @@ broken(const struct cluster *c, uint32_t node, const char *fmt, ...)
     abort();
 }
 
-#define must_be(node, got, want)                                                     \
-    do {                                                                             \
-        int64_t got_ = (int64_t)(got), want_ = (int64_t)(want);                      \
-        if (got_ != want_)                                                           \
-            broken(c, node, "%s is %lld, must be %lld (%s:%d)", #got,                \
-                   (long long)got_, (long long)want_, __FILE__, __LINE__);           \
+#define must_be(node, got, want)                                                       \
+    do {                                                                               \
+        int64_t got_ = (int64_t)(got), want_ = (int64_t)(want);                        \
+        if (got_ != want_)                                                             \
+            broken(c, node, "%s is %lld, must be %lld (%s:%d)", #got, (long long)got_, \
+                   (long long)want_, __FILE__, __LINE__);                              \
     } while (0)
 
 static void device_check(const struct cluster *c, uint32_t node, const struct device *d)
@@ -70,7 +70,8 @@ static void node_check(const struct cluster *c, uint32_t i)
         healthy |= (uint64_t)ok << j;
         whole |= (uint64_t)(ok && (d->modes & DEVICE_WHOLE) && !d->nuses) << j;
         held |= (uint64_t)(ok && (d->modes & DEVICE_WHOLE) && d->nuses == 1 &&
-                           d->wholes == 1) << j;
+                           d->wholes == 1)
+                << j;
         milli += ok ? d->free_milli : 0;
         if (j < k->d.ndevices && d->type != TYPE_OTHER)
             must_be(i, c->types[d->type], k->d.devices[j].type->name);
@@ -193,7 +194,8 @@ static bool node_in_lane(const struct cluster *c, uint32_t i, uint32_t type, uin
     return has && free == k;
 }
 
-static void lane_check(const struct cluster *c, uint32_t lane, const bool *in, uint32_t *count)
+static void lane_check(const struct cluster *c, uint32_t lane, const bool *in,
+                       uint32_t *count)
 {
     const struct cluster_more *m = c->more;
     memset(count, 0, c->ndomains * sizeof *count);
@@ -204,14 +206,16 @@ static void lane_check(const struct cluster *c, uint32_t lane, const bool *in, u
     for (uint32_t d = 0; d < c->ndomains; d++) {
         const struct domain *v = &c->domains[d];
         must_be(NODE_NONE, domain_count(c, d, lane), count[d]);
-        uint32_t kids = v->n ? v->n : v->rank_hi - v->rank_lo, words = m->spots[d].words;
+        uint32_t kids = v->n ? v->n : v->rank_hi - v->rank_lo,
+                 words = m->spots[d].words;
         must_be(NODE_NONE, words, (kids + 63) / 64);
         if (!words) /* only the root of an empty cluster */
             continue;
         const uint64_t *mask = m->masks + m->spots[d].mask0 +
                                (uint64_t)lane * (words + mask_summary_words(words));
         for (uint32_t k = 0; k < words * 64; k++) {
-            bool any = k < kids && (v->n ? count[v->first + k] > 0 : in[v->rank_lo + k]);
+            bool any =
+                k < kids && (v->n ? count[v->first + k] > 0 : in[v->rank_lo + k]);
             must_be(NODE_NONE, mask[k >> 6] >> (k & 63) & 1, any);
         }
         for (uint32_t w = 0; w < 64 * mask_summary_words(words); w++)

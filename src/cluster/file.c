@@ -1,8 +1,8 @@
 /* file.c - a cluster as a file: YAML, or a plain list of nodes as CSV
  *
- * The YAML tree is walked once; rows of CSV files stream by. A bare CSV file is read with
- * one of the built-in entries below, which are themselves YAML: the first whose columns the
- * file has. SPDX-License-Identifier: Apache-2.0 */
+ * The YAML tree is walked once; rows of CSV files stream by. A bare CSV file is read
+ * with one of the built-in entries below, which are themselves YAML: the first whose
+ * columns the file has. SPDX-License-Identifier: Apache-2.0 */
 #include "cluster/file.h"
 
 #include <errno.h>
@@ -32,7 +32,8 @@ static const struct known {
 };
 
 /* The first row: column names, kept in the arena. */
-static int header_read(struct csv *csv, struct arena *a, struct vars *v, struct err *err)
+static int header_read(struct csv *csv, struct arena *a, struct vars *v,
+                       struct err *err)
 {
     struct csv_row row;
     int rc = csv_next(csv, &row, err);
@@ -58,8 +59,9 @@ static int rows_read(struct reader *r, const struct ynode *entry, struct vars *v
             return err_set(r->err, EINVAL, "%s:%llu:1: %u cells, the first row has %u",
                            csv_name(v->csv), (unsigned long long)row.line, row.n, v->n);
         if (nrows++ == CLUSTER_FILE_ROWS_MAX)
-            return err_set(r->err, E2BIG, "%s:%llu:1: more than %u rows", csv_name(v->csv),
-                           (unsigned long long)row.line, CLUSTER_FILE_ROWS_MAX);
+            return err_set(r->err, E2BIG, "%s:%llu:1: more than %u rows",
+                           csv_name(v->csv), (unsigned long long)row.line,
+                           CLUSTER_FILE_ROWS_MAX);
         v->cells = row.cells;
         arena_reset(&r->tmp);
         if ((rc = entry_read(r, entry, v)))
@@ -129,7 +131,8 @@ static int entries_read(struct reader *r, const struct ynode *n, bool csv)
     for (const struct ynode *e = list ? n->first : n; e; e = list ? e->next : NULL) {
         arena_reset(&r->tmp);
         if (!csv && ynode_get(e, "file"))
-            return ynode_err(ynode_get(e, "file"), EINVAL, r->err, "files belong under csv");
+            return ynode_err(ynode_get(e, "file"), EINVAL, r->err,
+                             "files belong under csv");
         int rc = csv ? csv_read(r, e) : entry_read(r, e, &none);
         if (rc)
             return rc;
@@ -144,7 +147,8 @@ static int level_add(struct reader *r, const struct ynode *n, struct str text)
     if (f->nlevels == NODE_LEVELS_MAX)
         return ynode_err(n, ERANGE, r->err, "more than %d levels", NODE_LEVELS_MAX);
     if (str_is(text, "node") || str_is(text, "cluster"))
-        return ynode_err(n, EINVAL, r->err, "the levels are those between cluster and node");
+        return ynode_err(n, EINVAL, r->err,
+                         "the levels are those between cluster and node");
     const struct vars none = {0};
     int rc = text_word(r, n, &none, NULL, text, &w);
     if (rc)
@@ -171,7 +175,8 @@ static int levels_read(struct reader *r, const struct ynode *root)
     if (labels && labels->kind != YNODE_MAP)
         return ynode_err(labels, EINVAL, r->err, "a map is wanted: {rack: the/label}");
     for (const struct ynode *n = labels ? labels->first : NULL; n; n = n->next)
-        if ((rc = ynode_str(n, &text, r->err)) || (!list && (rc = level_add(r, n, n->key))))
+        if ((rc = ynode_str(n, &text, r->err)) ||
+            (!list && (rc = level_add(r, n, n->key))))
             return rc;
     r->label_levels = labels;
     return 0;
@@ -181,7 +186,8 @@ static int root_read(struct reader *r, const struct ynode *root)
 {
     static const char *const keys[] = {"name",  "about", "levels", "levels_from_labels",
                                        "types", "nodes", "csv",    NULL};
-    const struct ynode *types = ynode_get(root, "types"), *name = ynode_get(root, "name");
+    const struct ynode *types = ynode_get(root, "types"),
+                       *name = ynode_get(root, "name");
     struct str text = {0};
     int rc = ynode_only(root, keys, r->err);
     if (rc || (name && (rc = ynode_str(name, &text, r->err))))
@@ -226,9 +232,11 @@ static int list_read(struct reader *r, struct infile *in)
     while (rc == 0 && i < n && !has_columns(&v, knowns[i].columns))
         i++;
     if (rc == 0 && i == n)
-        rc = err_set(r->err, EINVAL,
-                     "%s:1:1: no known list of nodes by its columns; a YAML file with csv: "
-                     "can say what they mean", csv_name(csv));
+        rc = err_set(
+            r->err, EINVAL,
+            "%s:1:1: no known list of nodes by its columns; a YAML file with csv: "
+            "can say what they mean",
+            csv_name(csv));
     if (rc == 0)
         rc = yaml_parse("built-in", str_of(knowns[i].entry), &a, &entry, r->err);
     if (rc == 0)

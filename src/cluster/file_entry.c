@@ -1,9 +1,9 @@
 /* file_entry.c - one entry of a cluster file becomes its nodes
  *
- * An entry is read once: what all its nodes share (devices, tags, sizes) and the patterns
- * of what differs (names, places, partitions, faults). Then `count` nodes are stamped out,
- * each with the next numbers. Under `csv` the same happens for each row, with the row's
- * columns put into the texts first. O(nodes x patterns).
+ * An entry is read once: what all its nodes share (devices, tags, sizes) and the
+ * patterns of what differs (names, places, partitions, faults). Then `count` nodes are
+ * stamped out, each with the next numbers. Under `csv` the same happens for each row,
+ * with the row's columns put into the texts first. O(nodes x patterns).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
@@ -12,9 +12,10 @@
 
 enum { PATH_MAX_ = 2048 };
 
-const char *const entry_keys[] = {
-    "name",   "count", "cpus",       "memory", "gpus", "place", "per",   "labels", "tags",
-    "taints", "slots", "partitions", "faults", "nics", "state", "file",  NULL};
+const char *const entry_keys[] = {"name",  "count",      "cpus",   "memory", "gpus",
+                                  "place", "per",        "labels", "tags",   "taints",
+                                  "slots", "partitions", "faults", "nics",   "state",
+                                  "file",  NULL};
 
 int field_text(struct reader *r, const struct ynode *n, const struct vars *v,
                struct pattern *ret)
@@ -46,8 +47,8 @@ int field_i64(struct reader *r, const struct ynode *map, const char *key,
     if (rc == -EINVAL)
         return pattern_err(n, v, &p, EINVAL, r->err, "%s must be a whole number", key);
     if (rc || x < lo || x > hi)
-        return pattern_err(n, v, &p, ERANGE, r->err, "%s must be between %lld and %lld", key,
-                           (long long)lo, (long long)hi);
+        return pattern_err(n, v, &p, ERANGE, r->err, "%s must be between %lld and %lld",
+                           key, (long long)lo, (long long)hi);
     *ret = x;
     return 0;
 }
@@ -119,7 +120,8 @@ struct entry {
     uint32_t nper; /* keys of `per` that were used */
 };
 
-static int part_read(struct reader *r, struct entry *e, const struct ynode *n, struct part *p)
+static int part_read(struct reader *r, struct entry *e, const struct ynode *n,
+                     struct part *p)
 {
     int rc;
     p->at = n;
@@ -135,7 +137,8 @@ static int part_read(struct reader *r, struct entry *e, const struct ynode *n, s
     int64_t count = 0;
     if (!per)
         return ynode_err(n, EINVAL, r->err,
-                         "the number needs per: {" STR_FMT ": N}, the nodes that share one",
+                         "the number needs per: {" STR_FMT
+                         ": N}, the nodes that share one",
                          STR_ARG(key_of(n)));
     if ((rc = ynode_i64(per, 1, CLUSTER_FILE_NODES_MAX, &count, r->err)))
         return rc;
@@ -145,8 +148,8 @@ static int part_read(struct reader *r, struct entry *e, const struct ynode *n, s
 }
 
 /* {key: value, ...}, as `what` at most max. */
-static int parts_read(struct reader *r, struct entry *e, const char *what, struct part *to,
-                      uint32_t max, uint32_t *ret_n)
+static int parts_read(struct reader *r, struct entry *e, const char *what,
+                      struct part *to, uint32_t max, uint32_t *ret_n)
 {
     const struct ynode *map = ynode_get(e->node, what);
     uint32_t n = 0;
@@ -154,7 +157,8 @@ static int parts_read(struct reader *r, struct entry *e, const char *what, struc
     if (!map)
         return 0;
     if (map->kind != YNODE_MAP || map->n > max)
-        return ynode_err(map, EINVAL, r->err, "%s must be a map of at most %u", what, max);
+        return ynode_err(map, EINVAL, r->err, "%s must be a map of at most %u", what,
+                         max);
     for (const struct ynode *m = map->first; m; m = m->next, n++)
         if ((rc = text_word(r, m, e->v, NULL, m->key, &to[n].key)) ||
             (rc = part_read(r, e, m, &to[n])))
@@ -207,7 +211,8 @@ static int words_read(struct reader *r, struct entry *e, const char *what, uint3
     if (!list)
         return 0;
     if (list->kind != YNODE_LIST || list->n > max)
-        return ynode_err(list, EINVAL, r->err, "%s must be a list of at most %u", what, max);
+        return ynode_err(list, EINVAL, r->err, "%s must be a list of at most %u", what,
+                         max);
     for (const struct ynode *m = list->first; m; m = m->next)
         if ((rc = field_text(r, m, e->v, &p)) ||
             (rc = text_word(r, m, e->v, &p, p.text, &to[(*n)++])))
@@ -257,7 +262,8 @@ static int labels_read(struct reader *r, struct entry *e, word_t *tags)
         text[m->key.len] = '=';
         if (p.text.len)
             memcpy(text + m->key.len + 1, p.text.ptr, p.text.len);
-        if ((rc = text_word(r, m, e->v, &p, (struct str){text, len}, &tags[e->d.ntags++])))
+        if ((rc = text_word(r, m, e->v, &p, (struct str){text, len},
+                            &tags[e->d.ntags++])))
             return rc;
     }
     return 0;
@@ -313,13 +319,15 @@ static int shared_read(struct reader *r, struct entry *e)
     d->tags = words_keep(r, tags, d->ntags);
     d->taints = words_keep(r, taints, d->ntaints);
     if (e->per && e->nper < e->per->n)
-        return ynode_err(e->per, EINVAL, r->err,
-                         "per names something that is not in place, labels, partitions or "
-                         "faults");
+        return ynode_err(
+            e->per, EINVAL, r->err,
+            "per names something that is not in place, labels, partitions or "
+            "faults");
     return 0;
 }
 
-/* The next values of n parts. path: the names above, so that racks end with their block. */
+/* The next values of n parts. path: the names above, so that racks end with their
+ * block. */
 static int parts_stamp(struct reader *r, struct entry *e, struct part *p, uint32_t n,
                        bool nested, const struct node_part **ret)
 {
@@ -356,9 +364,10 @@ static int node_stamp(struct reader *r, struct entry *e, const struct ynode *at,
     int rc;
     d.name = pattern_text(name, k, &r->out->arena);
     if (strmap_get(&r->names, d.name) != MAP_NONE)
-        return pattern_err(at, e->v, name, EEXIST, r->err, "a second node \"" STR_FMT "\"%s",
-                           STR_ARG(d.name),
-                           name->numbered ? "" : "; a number in the name tells them apart");
+        return pattern_err(at, e->v, name, EEXIST, r->err,
+                           "a second node \"" STR_FMT "\"%s", STR_ARG(d.name),
+                           name->numbered ? ""
+                                          : "; a number in the name tells them apart");
     if (r->out->nodes.n == CLUSTER_FILE_NODES_MAX)
         return pattern_err(at, e->v, name, E2BIG, r->err, "more than %u nodes",
                            CLUSTER_FILE_NODES_MAX);
@@ -394,7 +403,8 @@ int entry_read(struct reader *r, const struct ynode *node, const struct vars *v)
         (rc = shared_read(r, e)))
         return rc;
     if (count > 1 && !name.numbered)
-        return ynode_err(at, EINVAL, r->err, "%lld nodes need a number in their name: \"n{000}\"",
+        return ynode_err(at, EINVAL, r->err,
+                         "%lld nodes need a number in their name: \"n{000}\"",
                          (long long)count);
     uint32_t counter = name.numbered ? fills_find(&r->fills, &name) : 0;
     for (int64_t i = 0; i < count; i++)

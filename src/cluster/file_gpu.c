@@ -7,11 +7,13 @@
 static const char *const mode_names[] = {"whole", "share", "mig"};
 
 /* A list of mode names as bits. */
-static int modes_read(struct reader *r, const struct ynode *n, uint8_t allowed, uint8_t *ret)
+static int modes_read(struct reader *r, const struct ynode *n, uint8_t allowed,
+                      uint8_t *ret)
 {
     uint8_t modes = 0;
     if (n->kind != YNODE_LIST || !n->first)
-        return ynode_err(n, EINVAL, r->err, "modes must be a list of whole, share, mig");
+        return ynode_err(n, EINVAL, r->err,
+                         "modes must be a list of whole, share, mig");
     for (const struct ynode *m = n->first; m; m = m->next) {
         uint8_t bit = 0;
         for (int i = 0; i < 3; i++)
@@ -29,7 +31,8 @@ static int modes_read(struct reader *r, const struct ynode *n, uint8_t allowed, 
 }
 
 /* [0, 2, 4] as bits. */
-static int bits_read(struct reader *r, const struct ynode *n, uint32_t limit, uint64_t *ret)
+static int bits_read(struct reader *r, const struct ynode *n, uint32_t limit,
+                     uint64_t *ret)
 {
     uint64_t bits = 0;
     if (n->kind != YNODE_LIST || !n->first)
@@ -45,10 +48,11 @@ static int bits_read(struct reader *r, const struct ynode *n, uint32_t limit, ui
     return 0;
 }
 
-static int profile_read(struct reader *r, const struct ynode *n, const struct device_type *t,
-                        struct profile *p)
+static int profile_read(struct reader *r, const struct ynode *n,
+                        const struct device_type *t, struct profile *p)
 {
-    static const char *const keys[] = {"name", "starts", "slices", "compute", "memory", NULL};
+    static const char *const keys[] = {"name",    "starts", "slices",
+                                       "compute", "memory", NULL};
     const struct vars none = {0};
     int64_t slices = 0, compute = 0, mem = 0;
     uint64_t starts = 0;
@@ -58,7 +62,8 @@ static int profile_read(struct reader *r, const struct ynode *n, const struct de
     if (rc)
         return rc;
     if (!name || !at)
-        return ynode_err(n, EINVAL, r->err, "a profile needs name, starts, slices, compute");
+        return ynode_err(n, EINVAL, r->err,
+                         "a profile needs name, starts, slices, compute");
     if ((rc = ynode_str(name, &text, r->err)) ||
         (rc = text_word(r, name, &none, NULL, text, &p->name)) ||
         (rc = field_i64(r, n, "slices", &none, 1, t->mem_slices, &slices)) ||
@@ -109,7 +114,8 @@ static struct file_type *type_get(struct reader *r, struct str name)
     if (!t)
         return NULL;
     strmap_put(&r->type_at, arena_str(&r->out->arena, name), r->types.n);
-    vec_push(&r->types, (struct file_type){.type = t, .known = catalogue_has(name),
+    vec_push(&r->types, (struct file_type){.type = t,
+                                           .known = catalogue_has(name),
                                            .modes = DEVICE_WHOLE | DEVICE_SHARE});
     return &r->types.at[r->types.n - 1];
 }
@@ -126,8 +132,9 @@ static void profiles_scale(struct reader *r, struct device_type *t)
 
 static int type_read(struct reader *r, const struct ynode *n)
 {
-    static const char *const keys[] = {"like",       "memory",         "reserved", "modes",
-                                       "mem_slices", "compute_slices", "profiles", NULL};
+    static const char *const keys[] = {"like",     "memory",     "reserved",
+                                       "modes",    "mem_slices", "compute_slices",
+                                       "profiles", NULL};
     const struct vars none = {0};
     const struct ynode *like = ynode_get(n, "like"), *sub;
     bool empty = n->kind == YNODE_SCALAR && !n->text.len; /* "T4:" or "T4: {}" */
@@ -169,7 +176,8 @@ static int type_read(struct reader *r, const struct ynode *n)
 int types_read(struct reader *r, const struct ynode *map)
 {
     if (map->kind != YNODE_MAP)
-        return ynode_err(map, EINVAL, r->err, "types must be a map: name: {memory: ...}");
+        return ynode_err(map, EINVAL, r->err,
+                         "types must be a map: name: {memory: ...}");
     for (const struct ynode *n = map->first; n; n = n->next) {
         int rc = type_read(r, n);
         if (rc)
@@ -179,12 +187,13 @@ int types_read(struct reader *r, const struct ynode *map)
 }
 
 /* [[0, 1], [2, 3]]: sets of the devices of this entry, moved up by base. */
-static int sets_read(struct reader *r, const struct ynode *n, uint32_t count, uint32_t base,
-                     uint64_t *sets, uint32_t max, uint32_t *ret_n)
+static int sets_read(struct reader *r, const struct ynode *n, uint32_t count,
+                     uint32_t base, uint64_t *sets, uint32_t max, uint32_t *ret_n)
 {
     uint32_t i = 0;
     if (n->kind != YNODE_LIST)
-        return ynode_err(n, EINVAL, r->err, "a list of lists is wanted: [[0, 1], [2, 3]]");
+        return ynode_err(n, EINVAL, r->err,
+                         "a list of lists is wanted: [[0, 1], [2, 3]]");
     for (const struct ynode *m = n->first; m; m = m->next) {
         if (i == max)
             return ynode_err(m, ERANGE, r->err, "more than %u sets", max);
@@ -197,7 +206,8 @@ static int sets_read(struct reader *r, const struct ynode *n, uint32_t count, ui
     return 0;
 }
 
-/* Rings (given, or those of the type) become legal sets and islands; `legal` adds sets. */
+/* Rings (given, or those of the type) become legal sets and islands; `legal` adds sets.
+ */
 static int sets_apply(struct reader *r, const struct ynode *g, struct str type,
                       uint32_t count, uint32_t base, struct device_desc *devs,
                       struct node_desc *d, uint64_t *legal)
@@ -211,11 +221,14 @@ static int sets_apply(struct reader *r, const struct ynode *g, struct str type,
     if (y && (rc = sets_read(r, y, count, base, rings, 16, &nrings)))
         return rc;
     if (nrings) {
-        int made = rings_legal(rings, nrings, legal + d->nlegal, NODE_LEGAL_MAX - d->nlegal);
+        int made =
+            rings_legal(rings, nrings, legal + d->nlegal, NODE_LEGAL_MAX - d->nlegal);
         if (made < 0)
-            return ynode_err(y ? y : g, ERANGE, r->err,
-                             "rings with more than %d legal sets; rings of at most 5 devices "
-                             "work", NODE_LEGAL_MAX);
+            return ynode_err(
+                y ? y : g, ERANGE, r->err,
+                "rings with more than %d legal sets; rings of at most 5 devices "
+                "work",
+                NODE_LEGAL_MAX);
         d->nlegal += (uint32_t)made;
     }
     if ((y = ynode_get(g, "legal"))) {
@@ -224,7 +237,8 @@ static int sets_apply(struct reader *r, const struct ynode *g, struct str type,
         memcpy(legal + d->nlegal, sets, n * sizeof *sets);
         d->nlegal += n;
     }
-    if (isles && (rc = sets_read(r, isles, count, base, rings, NODE_DEVICES_MAX, &nrings)))
+    if (isles &&
+        (rc = sets_read(r, isles, count, base, rings, NODE_DEVICES_MAX, &nrings)))
         return rc;
     for (uint32_t i = 0; i < nrings; i++)
         for (uint32_t k = 0; k < NODE_DEVICES_MAX; k++)
@@ -237,7 +251,8 @@ static int numa_read(struct reader *r, const struct ynode *n, uint32_t count,
                      struct device_desc *devs)
 {
     if (n->kind != YNODE_LIST || n->n != count)
-        return ynode_err(n, EINVAL, r->err, "numa must be a list with a number a device");
+        return ynode_err(n, EINVAL, r->err,
+                         "numa must be a list with a number a device");
     for (const struct ynode *m = n->first; m; m = m->next) {
         int64_t v = 0;
         int rc = ynode_i64(m, 0, 255, &v, r->err);
@@ -273,20 +288,26 @@ static int gpus_read(struct reader *r, const struct ynode *g, const struct vars 
         return pattern_err(ty, v, &type, EINVAL, r->err, "no name for a GPU type");
     if (!f->known && !ynode_get(g, "memory") && !v->n)
         return ynode_err(ty, EINVAL, r->err,
-                         "\"" STR_FMT "\" is not in the catalogue: say its memory here, or "
-                         "what it is under types", STR_ARG(type.text));
-    struct device_desc one = {.type = f->type, .mem_bytes = f->type->mem_bytes,
-                              .reserved_bytes = f->reserved_bytes, .modes = f->modes};
+                         "\"" STR_FMT
+                         "\" is not in the catalogue: say its memory here, or "
+                         "what it is under types",
+                         STR_ARG(type.text));
+    struct device_desc one = {.type = f->type,
+                              .mem_bytes = f->type->mem_bytes,
+                              .reserved_bytes = f->reserved_bytes,
+                              .modes = f->modes};
     if ((rc = field_size(r, g, "memory", v, &one.mem_bytes)) ||
         (rc = field_size(r, g, "reserved", v, &one.reserved_bytes)) ||
-        ((y = ynode_get(g, "modes")) && (rc = modes_read(r, y, f->type->modes, &one.modes))))
+        ((y = ynode_get(g, "modes")) &&
+         (rc = modes_read(r, y, f->type->modes, &one.modes))))
         return rc;
     if (one.mem_bytes && one.reserved_bytes > one.mem_bytes)
         return ynode_err(g, ERANGE, r->err, "more memory reserved than there is");
     for (uint32_t i = 0; i < count; i++)
         devs[base + i] = one;
     d->ndevices = base + (uint32_t)count;
-    if ((y = ynode_get(g, "numa")) && (rc = numa_read(r, y, (uint32_t)count, devs + base)))
+    if ((y = ynode_get(g, "numa")) &&
+        (rc = numa_read(r, y, (uint32_t)count, devs + base)))
         return rc;
     return sets_apply(r, g, type.text, (uint32_t)count, base, devs, d, legal);
 }
@@ -297,7 +318,8 @@ int devices_read(struct reader *r, const struct ynode *gpus, const struct vars *
     struct device_desc devs[NODE_DEVICES_MAX] = {0};
     uint64_t legal[NODE_LEGAL_MAX];
     bool list = gpus->kind == YNODE_LIST;
-    for (const struct ynode *g = list ? gpus->first : gpus; g; g = list ? g->next : NULL) {
+    for (const struct ynode *g = list ? gpus->first : gpus; g;
+         g = list ? g->next : NULL) {
         int rc = gpus_read(r, g, v, devs, legal, d);
         if (rc)
             return rc;

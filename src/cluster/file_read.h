@@ -19,8 +19,8 @@ struct reader {
     struct cluster_file *out;
     struct words *words;
     struct err *err;
-    const char *folder;  /* of the file; NULL: no other files may be read */
-    struct arena tmp;    /* for one entry, or one row of it */
+    const char *folder; /* of the file; NULL: no other files may be read */
+    struct arena tmp;   /* for one entry, or one row of it */
     struct fills fills;
     struct strmap names; /* of nodes so far */
     struct strmap type_at;

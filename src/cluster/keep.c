@@ -1,9 +1,9 @@
 /* keep.c - the cluster's own copy of a node's description
  *
- * One block a node: a first walk counts the bytes, a second fills them, by the same code.
- * Device types are kept once in the cluster, under a dense id; the first description that
- * names a type says what it is (a profile must not change under the claims that use it).
- * SPDX-License-Identifier: Apache-2.0 */
+ * One block a node: a first walk counts the bytes, a second fills them, by the same
+ * code. Device types are kept once in the cluster, under a dense id; the first
+ * description that names a type says what it is (a profile must not change under the
+ * claims that use it). SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 
 #include "cluster/more.h"
@@ -104,7 +104,8 @@ static void kept_fill(struct cluster *c, const struct node_desc *d, struct pack 
     }
 }
 
-/* Which devices are of which type. More than KEPT_TYPES_MAX - 1: the rest are "other". */
+/* Which devices are of which type. More than KEPT_TYPES_MAX - 1: the rest are "other".
+ */
 static void kept_types(struct cluster *c, struct kept *k)
 {
     for (uint32_t i = 0; i < k->d.ndevices; i++) {

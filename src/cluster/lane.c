@@ -1,13 +1,13 @@
 /* lane.c - which nodes have exactly k whole free GPUs, by domain, without scanning
  *
- * counts[domain][lane] says how many usable nodes under the domain stand in the lane; a bit
- * mask for each domain and lane says which children have any. Moving a node from one lane
- * to another walks from its lowest domain to the root: O(depth). Finding the next node of a
- * lane climbs until a mask has a bit at or after the place, then follows lowest bits down:
- * O(depth), plus one word of mask for each 64 children passed. Wide domains (more than 512
- * children) keep a summary, one bit a mask word, so a flat cluster of 100,000 nodes is
- * passed in at most 25 words.
- * SPDX-License-Identifier: Apache-2.0 */
+ * counts[domain][lane] says how many usable nodes under the domain stand in the lane; a
+ * bit mask for each domain and lane says which children have any. Moving a node from
+ * one lane to another walks from its lowest domain to the root: O(depth). Finding the
+ * next node of a lane climbs until a mask has a bit at or after the place, then follows
+ * lowest bits down: O(depth), plus one word of mask for each 64 children passed. Wide
+ * domains (more than 512 children) keep a summary, one bit a mask word, so a flat
+ * cluster of 100,000 nodes is passed in at most 25 words. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include <assert.h>
 
 #include "cluster/more.h"
@@ -59,8 +59,9 @@ static inline uint32_t child_next(const struct cluster_more *m, const struct spo
     return bits ? (w << 6) + (uint32_t)__builtin_ctzll(bits) : UINT32_MAX;
 }
 
-/* Out of lane `from`, into lane `to`, from the node's domain up to the root. The constants
- * say which of the two there is; both in one walk, for they touch the same domains. */
+/* Out of lane `from`, into lane `to`, from the node's domain up to the root. The
+ * constants say which of the two there is; both in one walk, for they touch the same
+ * domains. */
 static inline __attribute__((always_inline)) void
 lane_walk(const struct cluster *c, const struct node *n, uint32_t from, uint32_t to,
           const bool leave, const bool enter)
@@ -133,13 +134,14 @@ uint32_t cluster_lane(const struct cluster *c, uint32_t type, uint32_t k)
 uint32_t domain_count(const struct cluster *c, uint32_t domain, uint32_t lane)
 {
     assert(!c->stale && domain < c->ndomains);
-    return lane < c->more->nlanes ? c->more->counts[(uint64_t)domain * c->more->stride + lane]
-                                  : 0;
+    return lane < c->more->nlanes
+               ? c->more->counts[(uint64_t)domain * c->more->stride + lane]
+               : 0;
 }
 
 /* sum of count[j] * floor(j / k), without a division */
-static uint64_t lanes_fit(const struct cluster_more *m, const uint32_t *count, uint32_t type,
-                          uint32_t k)
+static uint64_t lanes_fit(const struct cluster_more *m, const uint32_t *count,
+                          uint32_t type, uint32_t k)
 {
     if (!m->lane_used[type])
         return 0;
@@ -170,7 +172,8 @@ uint64_t domain_fit(const struct cluster *c, uint32_t domain, uint32_t type, uin
     return sum;
 }
 
-uint32_t domain_child(const struct cluster *c, uint32_t domain, uint32_t lane, uint32_t from)
+uint32_t domain_child(const struct cluster *c, uint32_t domain, uint32_t lane,
+                      uint32_t from)
 {
     assert(!c->stale && domain < c->ndomains);
     if (lane >= c->more->nlanes)
@@ -178,7 +181,8 @@ uint32_t domain_child(const struct cluster *c, uint32_t domain, uint32_t lane, u
     return child_next(c->more, &c->more->spots[domain], lane, from);
 }
 
-uint32_t domain_next(const struct cluster *c, uint32_t domain, uint32_t lane, uint32_t from)
+uint32_t domain_next(const struct cluster *c, uint32_t domain, uint32_t lane,
+                     uint32_t from)
 {
     assert(!c->stale && domain < c->ndomains);
     const struct cluster_more *m = c->more;
@@ -188,7 +192,8 @@ uint32_t domain_next(const struct cluster *c, uint32_t domain, uint32_t lane, ui
     if (lane >= m->nlanes || from >= top->rank_hi)
         return NODE_NONE;
     uint32_t d = domain, pos = 0;
-    if (from > top->rank_lo) { /* climb from the node at `from` until something is ahead */
+    if (from >
+        top->rank_lo) { /* climb from the node at `from` until something is ahead */
         d = c->nodes[c->order[from]].domain;
         pos = from - c->domains[d].rank_lo;
         while ((pos = child_next(m, &m->spots[d], lane, pos)) == UINT32_MAX) {

@@ -11,15 +11,17 @@
 #define LANE_MIXED TYPES_MAX
 #define KEPT_TYPES_MAX 8u /* GPU types on one node; more share the last row */
 
-/* A kept description. Everything behind d stands in the same block, but tags that grew. */
+/* A kept description. Everything behind d stands in the same block, but tags that grew.
+ */
 struct kept {
     struct node_desc d;
-    word_t *tags;  /* = d.tags, to write */
+    word_t *tags;       /* = d.tags, to write */
     uint32_t tags_room; /* 0: tags are in the block */
     uint32_t ntypes;
     uint8_t types[KEPT_TYPES_MAX];
     uint64_t masks[KEPT_TYPES_MAX];
-    uint16_t lanes[KEPT_TYPES_MAX + 1]; /* of a mixed node: one a type, then LANE_MIXED */
+    uint16_t
+        lanes[KEPT_TYPES_MAX + 1]; /* of a mixed node: one a type, then LANE_MIXED */
 };
 
 /* What a walk up the tree needs of a domain, 16 bytes. */
@@ -31,7 +33,8 @@ struct spot {
     uint16_t step;  /* with it: from one lane's mask to the next */
 };
 
-/* Masks of more than this many words have a summary behind them: bit i = word i has any. */
+/* Masks of more than this many words have a summary behind them: bit i = word i has
+ * any. */
 #define MASK_FLAT_WORDS 8u
 static inline uint32_t mask_summary_words(uint32_t words)
 {
@@ -46,14 +49,14 @@ struct cluster_more {
     struct arena type_text;
     struct device_type *types[TYPES_MAX];
     uint16_t (*slice_uses)[SLICES_MAX]; /* by device: mig claims on each slice */
-    uint32_t slice_room;               /* devices it has room for; 0 before the first */
+    uint32_t slice_room; /* devices it has room for; 0 before the first */
 
     uint16_t lane_base[LANE_TYPES];
     uint8_t lane_max[LANE_TYPES]; /* most devices of the type on one node */
     bool lane_used[LANE_TYPES];
-    uint32_t nlanes, stride;      /* counts of one domain: stride, a multiple of 16 */
-    uint32_t *counts;             /* [domain * stride + lane] */
-    struct spot *spots;           /* [domain] */
+    uint32_t nlanes, stride; /* counts of one domain: stride, a multiple of 16 */
+    uint32_t *counts;        /* [domain * stride + lane] */
+    struct spot *spots;      /* [domain] */
     uint64_t *masks;
     uint64_t nmasks;
     uint32_t domains_room, order_room;

@@ -1,9 +1,9 @@
 /* nodedesc.c - is a node's description sound, and which device sets do rings allow
  *
  * Checks form and bounds only; whether a description makes sense beside others is the
- * cluster's matter. Bounds are far above any real machine and far below what could overflow
- * a sum over all nodes: 2^40 milli-CPUs and 2^53 bytes a node, 65,536 nodes and more fit.
- * SPDX-License-Identifier: Apache-2.0 */
+ * cluster's matter. Bounds are far above any real machine and far below what could
+ * overflow a sum over all nodes: 2^40 milli-CPUs and 2^53 bytes a node, 65,536 nodes
+ * and more fit. SPDX-License-Identifier: Apache-2.0 */
 #include "cluster/nodedesc.h"
 
 #include <errno.h>
@@ -28,10 +28,13 @@ static int type_check(const struct device_type *t, struct str node, struct err *
                        STR_ARG(node), (long long)t->mem_bytes);
     if (t->mem_slices > SLICES_MAX || t->compute_slices > SLICES_MAX ||
         t->nprofiles > PROFILES_MAX)
-        return err_set(err, ERANGE, "node " STR_FMT ": %u slices and %u profiles of a device",
+        return err_set(err, ERANGE,
+                       "node " STR_FMT ": %u slices and %u profiles of a device",
                        STR_ARG(node), t->mem_slices, t->nprofiles);
-    if ((t->nprofiles || (t->modes & DEVICE_MIG)) && !(t->mem_slices && t->compute_slices))
-        return err_set(err, EINVAL, "node " STR_FMT ": a device to be cut has no slices",
+    if ((t->nprofiles || (t->modes & DEVICE_MIG)) &&
+        !(t->mem_slices && t->compute_slices))
+        return err_set(err, EINVAL,
+                       "node " STR_FMT ": a device to be cut has no slices",
                        STR_ARG(node));
     for (uint32_t i = 0; i < t->nprofiles; i++) {
         const struct profile *p = &t->profiles[i];
@@ -40,7 +43,8 @@ static int type_check(const struct device_type *t, struct str node, struct err *
             p->mem_bytes > NODE_MEM_MAX || p->milli > 1000 ||
             (uint32_t)p->starts >> (t->mem_slices - p->slices + 1))
             return err_set(err, EINVAL,
-                           "node " STR_FMT ": profile %u of a device type does not fit it",
+                           "node " STR_FMT
+                           ": profile %u of a device type does not fit it",
                            STR_ARG(node), i);
     }
     return 0;
@@ -54,7 +58,8 @@ static int device_check(const struct node_desc *d, uint32_t i, struct err *err)
         return rc;
     if (v->mem_bytes < 0 || v->mem_bytes > NODE_MEM_MAX || v->reserved_bytes < 0 ||
         (v->mem_bytes && v->reserved_bytes > v->mem_bytes))
-        return err_set(err, ERANGE, "node " STR_FMT ": device %u has %lld bytes, %lld reserved",
+        return err_set(err, ERANGE,
+                       "node " STR_FMT ": device %u has %lld bytes, %lld reserved",
                        STR_ARG(d->name), i, (long long)v->mem_bytes,
                        (long long)v->reserved_bytes);
     if (!v->modes || (v->modes & ~v->type->modes))
@@ -107,7 +112,8 @@ static int parts_check(struct str node, const char *what, const struct node_part
                            STR_ARG(node), what, i);
         for (uint32_t j = 0; j < i; j++)
             if (p[j].key == p[i].key)
-                return err_set(err, EINVAL, "node " STR_FMT ": %s %u and %u have one key",
+                return err_set(err, EINVAL,
+                               "node " STR_FMT ": %s %u and %u have one key",
                                STR_ARG(node), what, j, i);
     }
     return 0;
@@ -118,8 +124,8 @@ static int words_check(struct str node, const char *what, const word_t *w, uint3
 {
     for (uint32_t i = 0; i < n; i++)
         if (!w[i] || w[i] > WORD_MAX)
-            return err_set(err, EINVAL, "node " STR_FMT ": %s %u is no word", STR_ARG(node),
-                           what, i);
+            return err_set(err, EINVAL, "node " STR_FMT ": %s %u is no word",
+                           STR_ARG(node), what, i);
     return 0;
 }
 
@@ -129,10 +135,14 @@ static int sizes_check(const struct node_desc *d, struct err *err)
         const char *what;
         uint32_t n, max;
     } rows[] = {
-        {"devices", d->ndevices, NODE_DEVICES_MAX}, {"legal sets", d->nlegal, NODE_LEGAL_MAX},
-        {"tags", d->ntags, NODE_TAGS_MAX},          {"taints", d->ntaints, NODE_TAINTS_MAX},
-        {"partitions", d->nparts, NODE_PARTS_MAX},  {"faults", d->nfaults, NODE_FAULTS_MAX},
-        {"levels", d->nplace, NODE_LEVELS_MAX},     {"pod slots", d->pod_slots, NODE_SLOTS_MAX},
+        {"devices", d->ndevices, NODE_DEVICES_MAX},
+        {"legal sets", d->nlegal, NODE_LEGAL_MAX},
+        {"tags", d->ntags, NODE_TAGS_MAX},
+        {"taints", d->ntaints, NODE_TAINTS_MAX},
+        {"partitions", d->nparts, NODE_PARTS_MAX},
+        {"faults", d->nfaults, NODE_FAULTS_MAX},
+        {"levels", d->nplace, NODE_LEVELS_MAX},
+        {"pod slots", d->pod_slots, NODE_SLOTS_MAX},
         {"network cards", d->nics, NODE_SLOTS_MAX},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -152,13 +162,14 @@ int node_desc_check(const struct node_desc *d, struct err *err)
     if (rc)
         return rc;
     if (d->cpu_milli < 0 || d->cpu_milli > NODE_CPU_MAX)
-        return err_set(err, ERANGE, "node " STR_FMT ": %lld milli-CPUs", STR_ARG(d->name),
-                       (long long)d->cpu_milli);
+        return err_set(err, ERANGE, "node " STR_FMT ": %lld milli-CPUs",
+                       STR_ARG(d->name), (long long)d->cpu_milli);
     if (d->mem_bytes < 0 || d->mem_bytes > NODE_MEM_MAX)
         return err_set(err, ERANGE, "node " STR_FMT ": %lld bytes of memory",
                        STR_ARG(d->name), (long long)d->mem_bytes);
     if (d->state > NODE_UNKNOWN)
-        return err_set(err, EINVAL, "node " STR_FMT ": state %u", STR_ARG(d->name), d->state);
+        return err_set(err, EINVAL, "node " STR_FMT ": state %u", STR_ARG(d->name),
+                       d->state);
     if ((rc = devices_check(d, err)) ||
         (rc = words_check(d->name, "tag", d->tags, d->ntags, err)) ||
         (rc = words_check(d->name, "taint", d->taints, d->ntaints, err)) ||

@@ -53,7 +53,8 @@ struct device_desc {
     int64_t reserved_bytes; /* the driver's own; never given out */
     uint8_t modes;          /* subset of the type's */
     uint8_t state;          /* enum device_state */
-    uint8_t island, numa; /* island: devices with a fast link among them (NVLink, HCCS) */
+    uint8_t island,
+        numa; /* island: devices with a fast link among them (NVLink, HCCS) */
 };
 
 struct node_part {
@@ -65,28 +66,29 @@ struct node_desc {
     int64_t cpu_milli, mem_bytes;
     uint32_t pod_slots; /* 0: no limit */
     uint32_t nics;
-    uint8_t state;      /* enum node_state */
+    uint8_t state; /* enum node_state */
     uint32_t ndevices;
     const struct device_desc *devices;
     /* Sets of whole devices that may be given together: for each count k that some mask
-     * has, only the masks of that count are legal; for another count any set is, unless the
-     * mask 0 is in the list: then none is. Empty list: any set. (4+4 rings: rings_legal.) */
+     * has, only the masks of that count are legal; for another count any set is, unless
+     * the mask 0 is in the list: then none is. Empty list: any set. (4+4 rings:
+     * rings_legal.) */
     uint32_t nlegal;
     const uint64_t *legal;
     uint32_t ntags, ntaints, nparts, nfaults, nplace;
     const word_t *tags;
     const word_t *taints;
     const struct node_part *parts;
-    const struct node_part *faults;  /* fault kind -> name of the fault domain */
-    const struct node_part *place;   /* level -> domain, from the top down */
+    const struct node_part *faults; /* fault kind -> name of the fault domain */
+    const struct node_part *place;  /* level -> domain, from the top down */
 };
 
 /* Form and bounds. 0, or -EINVAL/-ERANGE with err naming node and field. */
 int node_desc_check(const struct node_desc *d, struct err *err);
 
-/* Fill legal[] for rings (masks of devices that talk fast): a set of k devices lies inside
- * one ring, or is a union of whole rings, and no other set is legal (mask 0 is in the list).
- * In rising order. Returns the number of masks (<= max), or -ERANGE. */
+/* Fill legal[] for rings (masks of devices that talk fast): a set of k devices lies
+ * inside one ring, or is a union of whole rings, and no other set is legal (mask 0 is
+ * in the list). In rising order. Returns the number of masks (<= max), or -ERANGE. */
 int rings_legal(const uint64_t *rings, uint32_t nrings, uint64_t *legal, uint32_t max);
 
 #endif

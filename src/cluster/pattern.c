@@ -1,10 +1,11 @@
-/* pattern.c - texts of a cluster file with {column} and {000} in them, and the numbering
+/* pattern.c - texts of a cluster file with {column} and {000} in them, and the
+ * numbering
  *
- * "{vc}-n{000}" over a row with vc = a1 is the text "a1-n" with a number of three digits at
- * its end. Equal texts with equal number places share one counter, so two groups of nodes
- * with one pattern are numbered on, and each virtual cluster from 0. A counter for racks
- * moves on when the rack is full, or when the block changes: a rack never lies in two.
- * SPDX-License-Identifier: Apache-2.0 */
+ * "{vc}-n{000}" over a row with vc = a1 is the text "a1-n" with a number of three
+ * digits at its end. Equal texts with equal number places share one counter, so two
+ * groups of nodes with one pattern are numbered on, and each virtual cluster from 0. A
+ * counter for racks moves on when the rack is full, or when the block changes: a rack
+ * never lies in two. SPDX-License-Identifier: Apache-2.0 */
 #include "cluster/pattern.h"
 
 #include <errno.h>
@@ -35,9 +36,11 @@ static int column_put(const struct ynode *n, const struct vars *v, struct str na
             return 0;
         }
     if (!v->n)
-        return ynode_err(n, EINVAL, err,
-                         "{%.*s}: a number is written {0} or {000}; columns are only there "
-                         "under csv", len, name.ptr);
+        return ynode_err(
+            n, EINVAL, err,
+            "{%.*s}: a number is written {0} or {000}; columns are only there "
+            "under csv",
+            len, name.ptr);
     return ynode_err(n, EINVAL, err, "%s has no column \"%.*s\"", csv_name(v->csv), len,
                      name.ptr);
 }

@@ -1,5 +1,5 @@
-/* pattern.h - texts of a cluster file with {column} and {000} in them, and the numbering
- * SPDX-License-Identifier: Apache-2.0 */
+/* pattern.h - texts of a cluster file with {column} and {000} in them, and the
+ * numbering SPDX-License-Identifier: Apache-2.0 */
 #ifndef MUSTER_PATTERN_H
 #define MUSTER_PATTERN_H
 
@@ -8,7 +8,8 @@
 #include "base/vec.h"
 #include "base/yaml.h"
 
-/* What {column} stands for: one row of a CSV file. All NULL or 0: there are no columns. */
+/* What {column} stands for: one row of a CSV file. All NULL or 0: there are no columns.
+ */
 struct vars {
     const struct csv *csv;
     const struct str *names; /* of the columns */
@@ -24,8 +25,8 @@ struct pattern {
     uint32_t column; /* last column used; UINT32_MAX: none */
 };
 
-/* text of n with its columns put in, in the arena. 0, or -EINVAL: an open brace, an unknown
- * column, two numbers, a kind that is no scalar. */
+/* text of n with its columns put in, in the arena. 0, or -EINVAL: an open brace, an
+ * unknown column, two numbers, a kind that is no scalar. */
 int pattern_expand(const struct ynode *n, const struct vars *v, struct arena *a,
                    struct pattern *ret, struct err *err);
 /* With the number in its place, in the arena. */

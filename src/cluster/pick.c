@@ -1,14 +1,14 @@
 /* pick.c - which devices of a node, which slices of a device
  *
- * Whole devices: when the description lists legal sets of that size, the lowest free one (as
- * a number); otherwise the k lowest free devices of one island, the lowest such set, and
- * only when no island has k the k lowest of all.
+ * Whole devices: when the description lists legal sets of that size, the lowest free
+ * one (as a number); otherwise the k lowest free devices of one island, the lowest such
+ * set, and only when no island has k the k lowest of all.
  *
- * Slices: an instance once made cannot move, so it goes to the legal start after which the
- * type's other profiles have the most places left. On an empty A100 that puts 3g.20gb at 4
- * (nine places stay open, at 0 only six), which keeps the one start of 4g.20gb free; and
- * 1g.5gb at 6, the slice that no wide profile can start in.
- * Cost: legal sets; starts x profiles x starts of a type, at most 8 x 16 x 8.
+ * Slices: an instance once made cannot move, so it goes to the legal start after which
+ * the type's other profiles have the most places left. On an empty A100 that puts
+ * 3g.20gb at 4 (nine places stay open, at 0 only six), which keeps the one start of
+ * 4g.20gb free; and 1g.5gb at 6, the slice that no wide profile can start in. Cost:
+ * legal sets; starts x profiles x starts of a type, at most 8 x 16 x 8.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cluster/more.h"
 
@@ -41,12 +41,13 @@ static uint64_t legal_pick(const struct node_desc *d, uint64_t free, uint32_t k,
     return best;
 }
 
-static uint64_t island_pick(const struct cluster *c, const struct node *n, uint64_t free,
-                            uint32_t k)
+static uint64_t island_pick(const struct cluster *c, const struct node *n,
+                            uint64_t free, uint32_t k)
 {
     uint64_t best = 0;
     for (uint64_t left = free; popcount(left) >= k;) {
-        uint8_t island = c->devices[n->device0 + (uint32_t)__builtin_ctzll(left)].island;
+        uint8_t island =
+            c->devices[n->device0 + (uint32_t)__builtin_ctzll(left)].island;
         uint64_t set = 0;
         for (uint64_t m = left; m; m &= m - 1) {
             uint32_t i = (uint32_t)__builtin_ctzll(m);
@@ -76,14 +77,15 @@ uint64_t node_pick_whole(const struct cluster *c, const struct node *n, uint32_t
     return ruled ? set : island_pick(c, n, free, k);
 }
 
-static bool slices_fit(const struct profile *p, uint32_t free, int compute, uint32_t start)
+static bool slices_fit(const struct profile *p, uint32_t free, int compute,
+                       uint32_t start)
 {
     uint32_t mask = ((1u << p->slices) - 1) << start;
     return (p->starts >> start & 1) && (free & mask) == mask && compute >= p->compute;
 }
 
-bool device_mig_fits(const struct cluster *c, const struct device *d, const struct profile *p,
-                     uint32_t start)
+bool device_mig_fits(const struct cluster *c, const struct device *d,
+                     const struct profile *p, uint32_t start)
 {
     (void)c;
     return d->state == DEVICE_OK && (d->modes & DEVICE_MIG) && d->nuses == d->cut &&
@@ -96,13 +98,14 @@ static uint32_t places_left(const struct device_type *t, const struct profile *b
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->nprofiles; i++)
-        for (uint32_t m = t->profiles[i].starts; m && &t->profiles[i] != but; m &= m - 1)
+        for (uint32_t m = t->profiles[i].starts; m && &t->profiles[i] != but;
+             m &= m - 1)
             n += slices_fit(&t->profiles[i], free, compute, (uint32_t)__builtin_ctz(m));
     return n;
 }
 
-uint16_t device_mig_place(const struct cluster *c, const struct device *d, word_t profile,
-                          const struct profile **ret)
+uint16_t device_mig_place(const struct cluster *c, const struct device *d,
+                          word_t profile, const struct profile **ret)
 {
     const struct device_type *t = cluster_type(c, d->type);
     const struct profile *p = NULL;
@@ -115,8 +118,8 @@ uint16_t device_mig_place(const struct cluster *c, const struct device *d, word_
         if (!device_mig_fits(c, d, p, start))
             continue;
         uint32_t mask = ((1u << p->slices) - 1) << start;
-        uint32_t left = places_left(t, p, d->slices_free & ~mask,
-                                    d->compute_free - p->compute);
+        uint32_t left =
+            places_left(t, p, d->slices_free & ~mask, d->compute_free - p->compute);
         if (!best || left > most) {
             best = mask;
             most = left;

@@ -1,11 +1,11 @@
 /* show.c - a cluster as a tree for people, or as JSON
  *
  * Capacities are summed from the nodes up, and with them a signature: equal nodes have
- * equal ones, domains when their children's are equal one by one. Siblings of one signature
- * are one line, of which the first stands for all below it. Without a depth the text goes as
- * deep as the lines allow; siblings beyond them are counted in a last line.
- * O(nodes + domains) for the sums, then what is shown.
- * SPDX-License-Identifier: Apache-2.0 */
+ * equal ones, domains when their children's are equal one by one. Siblings of one
+ * signature are one line, of which the first stands for all below it. Without a depth
+ * the text goes as deep as the lines allow; siblings beyond them are counted in a last
+ * line. O(nodes + domains) for the sums, then what is shown. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "cluster/show.h"
 
 #include "base/hash.h"
@@ -42,7 +42,8 @@ static void node_sums(const struct cluster *c, uint32_t i, struct sums *s)
     s->idle = n->state != NODE_UP || n->cordoned;
     s->cpu_milli = n->cpu_cap;
     s->mem_bytes = n->mem_cap;
-    s->sig = digest_mix(digest_mix(digest_mix(7, (uint64_t)n->cpu_cap), (uint64_t)n->mem_cap),
+    s->sig = digest_mix(digest_mix(digest_mix(7, (uint64_t)n->cpu_cap),
+                                   (uint64_t)n->mem_cap),
                         s->idle);
     for (uint32_t j = 0; j < d->ndevices; j++) {
         const struct device *v = &c->devices[n->device0 + j];
@@ -107,8 +108,8 @@ static void sums_put(const struct cluster *c, const struct sums *s, struct buf *
     if (s->idle && s->nodes == 1)
         buf_z(out, ", not in use");
     else if (s->idle)
-        item(out, count_text(s->idle, a), s->idle == 1 ? " node not in use"
-                                                       : " nodes not in use");
+        item(out, count_text(s->idle, a),
+             s->idle == 1 ? " node not in use" : " nodes not in use");
 }
 
 static uint32_t children_of(const struct domain *d)
@@ -125,7 +126,8 @@ static void child_sums(const struct shower *w, const struct domain *d, uint32_t 
         node_sums(w->c, w->c->order[d->rank_lo + pos], ret);
 }
 
-static struct str child_name(const struct shower *w, const struct domain *d, uint32_t pos)
+static struct str child_name(const struct shower *w, const struct domain *d,
+                             uint32_t pos)
 {
     if (!d->n)
         return cluster_node_name(w->c, w->c->order[d->rank_lo + pos]);
@@ -158,7 +160,8 @@ static struct group *groups_make(const struct shower *w, const struct domain *d,
 }
 
 /* "r00 … r06 × 7" when they are neighbours, otherwise "r00 and 6 more like it". */
-static void group_name(const struct shower *w, const struct domain *d, const struct group *g)
+static void group_name(const struct shower *w, const struct domain *d,
+                       const struct group *g)
 {
     char a[24];
     buf_str(w->out, child_name(w, d, g->first));
@@ -173,15 +176,16 @@ static void group_name(const struct shower *w, const struct domain *d, const str
 }
 
 /* One line: "rack r00 … r06 × 7: each 16 nodes, 128 H100, ..." */
-static void group_put(const struct shower *w, const struct domain *d, const struct group *g)
+static void group_put(const struct shower *w, const struct domain *d,
+                      const struct group *g)
 {
     struct sums s;
     char a[24];
     struct buf *out = w->out;
     child_sums(w, d, g->first, &s);
     if (d->n)
-        buf_fmt(out, STR_FMT " ", STR_ARG(words_text(w->c->words,
-                                                     w->c->domains[d->first].level)));
+        buf_fmt(out, STR_FMT " ",
+                STR_ARG(words_text(w->c->words, w->c->domains[d->first].level)));
     group_name(w, d, g);
     buf_z(out, g->count > 1 ? ": each " : ": ");
     size_t start = out->len;
@@ -203,7 +207,8 @@ static void branch(const struct shower *w, struct str prefix, bool last)
         buf_z(w->out, last ? "└─ " : "├─ ");
 }
 
-static void children_put(struct shower *w, uint32_t domain, uint32_t depth, struct str prefix)
+static void children_put(struct shower *w, uint32_t domain, uint32_t depth,
+                         struct str prefix)
 {
     const struct domain *d = &w->c->domains[domain];
     uint32_t n, shown, hidden = 0;
@@ -275,7 +280,8 @@ static void json_sums(const struct cluster *c, const struct sums *s, struct buf 
     const char *sep = "";
     for (uint32_t t = 0; t < c->ntypes; t++)
         all += s->gpus[t];
-    buf_fmt(out, ",\"nodes\":%u,\"nodes_not_in_use\":%u,\"gpus\":%llu,\"gpus_by_type\":{",
+    buf_fmt(out,
+            ",\"nodes\":%u,\"nodes_not_in_use\":%u,\"gpus\":%llu,\"gpus_by_type\":{",
             s->nodes, s->idle, (unsigned long long)all);
     for (uint32_t t = 0; t < c->ntypes; t++) {
         if (!s->gpus[t])

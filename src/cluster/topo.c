@@ -1,12 +1,12 @@
 /* topo.c - the topology tree, made anew from the nodes' places
  *
- * The words that name domains are given their place in byte order once, so that the sort
- * of the nodes by (domain of each level from the top down, node name) compares numbers and
- * reaches for the text of node names only inside one lowest domain. In that order each
- * domain is a run, level by level: O(nodes log nodes + domains). Every node gets a domain on
- * every level (the unnamed one, word 0, when its place does not say), so all leaves of the
- * tree are at one depth. domains[] is breadth first: children of one domain are neighbours.
- * SPDX-License-Identifier: Apache-2.0 */
+ * The words that name domains are given their place in byte order once, so that the
+ * sort of the nodes by (domain of each level from the top down, node name) compares
+ * numbers and reaches for the text of node names only inside one lowest domain. In that
+ * order each domain is a run, level by level: O(nodes log nodes + domains). Every node
+ * gets a domain on every level (the unnamed one, word 0, when its place does not say),
+ * so all leaves of the tree are at one depth. domains[] is breadth first: children of
+ * one domain are neighbours. SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 
 #include "cluster/more.h"
@@ -101,9 +101,13 @@ static void domain_split(struct cluster *c, const struct place_row *rows, uint32
         uint32_t end = lo + 1;
         while (end < hi && rows[end].name[l] == rows[lo].name[l])
             end++;
-        domain_add(c, (struct domain){.level = c->levels[l], .name = rows[lo].name[l],
-                                      .parent = p, .rank_lo = lo, .rank_hi = end,
-                                      .depth = l + 1, .child_pos = pos++});
+        domain_add(c, (struct domain){.level = c->levels[l],
+                                      .name = rows[lo].name[l],
+                                      .parent = p,
+                                      .rank_lo = lo,
+                                      .rank_hi = end,
+                                      .depth = l + 1,
+                                      .child_pos = pos++});
         lo = end;
     }
     c->domains[p].n = pos;
@@ -152,7 +156,8 @@ static void lanes_layout(struct cluster *c)
             if (all && j == 1)
                 continue;
             uint32_t t = all ? LANE_MIXED : k->types[j];
-            uint32_t n = all ? k->d.ndevices : (uint32_t)__builtin_popcountll(k->masks[j]);
+            uint32_t n =
+                all ? k->d.ndevices : (uint32_t)__builtin_popcountll(k->masks[j]);
             m->lane_used[t] = true;
             m->lane_max[t] = n > m->lane_max[t] ? (uint8_t)n : m->lane_max[t];
         }
@@ -227,7 +232,8 @@ void cluster_settle(struct cluster *c)
 void cluster_set_levels(struct cluster *c, const word_t *levels, uint32_t n)
 {
     assert(n <= NODE_LEVELS_MAX);
-    if (n == c->nlevels && (n == 0 || memcmp(levels, c->levels, n * sizeof *levels) == 0))
+    if (n == c->nlevels &&
+        (n == 0 || memcmp(levels, c->levels, n * sizeof *levels) == 0))
         return;
     memset(c->levels, 0, sizeof c->levels);
     if (n)

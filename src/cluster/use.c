@@ -1,10 +1,10 @@
 /* use.c - what claims take of a node and give back, and which devices they get
  *
  * take and give run the same code with the sign turned, so each sum moves by the same
- * amount both ways. What is not a sum (free masks, "overcommitted") follows from counters.
- * Cost: O(devices of the use); the lanes move only when the number of whole free devices
- * does, or the node stops or starts being usable. The whole-GPU path is the hot one.
- * SPDX-License-Identifier: Apache-2.0 */
+ * amount both ways. What is not a sum (free masks, "overcommitted") follows from
+ * counters. Cost: O(devices of the use); the lanes move only when the number of whole
+ * free devices does, or the node stops or starts being usable. The whole-GPU path is
+ * the hot one. SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 
 #include "cluster/more.h"
@@ -49,8 +49,10 @@ bool node_is_over(const struct cluster *c, const struct node *n)
     return false;
 }
 
-/* Slices of one device, with a count each: two claims on one slice happen to foreign ones. */
-static void device_cut(struct cluster *c, struct device *d, const struct use *u, int sign)
+/* Slices of one device, with a count each: two claims on one slice happen to foreign
+ * ones. */
+static void device_cut(struct cluster *c, struct device *d, const struct use *u,
+                       int sign)
 {
     cluster_slices_grow(c);
     uint16_t *uses = c->more->slice_uses[d - c->devices];
@@ -62,7 +64,7 @@ static void device_cut(struct cluster *c, struct device *d, const struct use *u,
     d->slices_free = t ? (uint16_t)((1u << t->mem_slices) - 1) : 0;
     for (uint32_t s = 0; s < SLICES_MAX; s++)
         if (uses[s])
-            d->slices_free &= (uint16_t)~(1u << s);
+            d->slices_free &= (uint16_t) ~(1u << s);
     d->compute_free = (int16_t)(d->compute_free + sign * u->compute);
     d->cut = (uint16_t)(d->cut - sign);
 }
@@ -80,8 +82,8 @@ static void masks_update(const struct cluster *c, struct node *n, uint32_t i)
     n->whole_held |= may && d->nuses == 1 && d->wholes == 1 ? bit : 0;
 }
 
-/* The common case, all devices free, or all held by this claim alone: nothing to look up,
- * one pass of stores. Returns their number. */
+/* The common case, all devices free, or all held by this claim alone: nothing to look
+ * up, one pass of stores. Returns their number. */
 static inline __attribute__((always_inline)) uint32_t
 whole_flip(struct cluster *c, struct node *n, uint64_t devs, int sign)
 {
@@ -141,8 +143,8 @@ static void part_apply(struct cluster *c, struct node *n, const struct use *u, i
     }
 }
 
-static inline __attribute__((always_inline)) void use_apply(struct cluster *c,
-                                                            const struct use *u, int sign)
+static inline __attribute__((always_inline)) void
+use_apply(struct cluster *c, const struct use *u, int sign)
 {
     assert(u->node < c->nnodes);
     struct node *n = &c->nodes[u->node];
@@ -155,8 +157,9 @@ static inline __attribute__((always_inline)) void use_apply(struct cluster *c,
     bool over = false;
     if (u->mode == USE_WHOLE) {
         bool usual = !(u->devs & ~(sign < 0 ? n->whole_free : n->whole_held));
-        uint32_t k = __builtin_expect(usual, 1) ? whole_flip(c, n, u->devs, sign)
-                                                : whole_apply(c, n, u->devs, sign, &over);
+        uint32_t k = __builtin_expect(usual, 1)
+                         ? whole_flip(c, n, u->devs, sign)
+                         : whole_apply(c, n, u->devs, sign, &over);
         k = k > 9 ? 9 : k;
         n->uses_by_gpus[k] = (uint16_t)(n->uses_by_gpus[k] - sign);
     } else if (u->mode != USE_NONE) {

@@ -25,7 +25,8 @@ static int print(const struct cmd_line *line, struct buf *b)
     return rc;
 }
 
-/* Box characters only where the environment says UTF-8, as the C library would read it. */
+/* Box characters only where the environment says UTF-8, as the C library would read it.
+ */
 static bool is_utf8(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -40,7 +41,8 @@ static bool is_utf8(void)
 static uint32_t lines_of_terminal(void)
 {
     struct winsize w;
-    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_row > 10)
+    if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 &&
+        w.ws_row > 10)
         return w.ws_row - 2u;
     return LINES_DEFAULT;
 }
@@ -59,7 +61,9 @@ static int show_run(const struct cmd_line *line)
     struct cluster *c = cluster_create(&words);
     cluster_file_fill(&f, c);
     bool all = cmd_flag(line, "all"), deep = cmd_given(line, "depth");
-    struct show o = {.name = f.name, .ascii = !is_utf8(), .depth = SHOW_ALL,
+    struct show o = {.name = f.name,
+                     .ascii = !is_utf8(),
+                     .depth = SHOW_ALL,
                      .lines = all || deep ? 0 : lines_of_terminal()};
     if (deep)
         o.depth = (uint32_t)cmd_int(line, "depth");
@@ -88,7 +92,8 @@ static int types_run(const struct cmd_line *line)
         buf_fmt(&out, "%-16.*s %10s ", (int)name.len, name.ptr,
                 mem ? size_text((uint64_t)mem, a) : "unknown");
         for (uint32_t p = 0; p < t->nprofiles; p++)
-            buf_fmt(&out, " " STR_FMT, STR_ARG(words_text(&words, t->profiles[p].name)));
+            buf_fmt(&out, " " STR_FMT,
+                    STR_ARG(words_text(&words, t->profiles[p].name)));
         buf_char(&out, '\n');
         words_done(&words);
         arena_done(&arena);
@@ -100,7 +105,8 @@ static const struct cmd_option show_options[] = {
     {"depth", 'd', "N", CMD_INT, .min = 0, .max = NODE_LEVELS_MAX + 1,
      .help = "levels below the cluster; without it, as many as fit on a screen"},
     {"all", 'a', NULL, CMD_FLAG, .help = "everything, however long"},
-    {"output", 'o', "text|json", CMD_CHOICE, .preset = "text", .help = "what is printed"},
+    {"output", 'o', "text|json", CMD_CHOICE, .preset = "text",
+     .help = "what is printed"},
     {0},
 };
 
@@ -118,8 +124,10 @@ static const struct cmd show = {
     .args = "FILE",
     .args_min = 1,
     .args_max = 1,
-    .about = "Reads the file as every other command does, so a mistake in it shows here, with\n"
-             "its line and column. Equal racks or nodes stand in one line with their number.",
+    .about = "Reads the file as every other command does, so a mistake in it shows "
+             "here, with\n"
+             "its line and column. Equal racks or nodes stand in one line with their "
+             "number.",
     .options = show_options,
     .examples = show_examples,
     .run = show_run,
@@ -128,7 +136,8 @@ static const struct cmd show = {
 static const struct cmd types = {
     .name = "types",
     .summary = "list the accelerators that are known by name",
-    .about = "A cluster file may name these without saying what they are. Names are compared\n"
+    .about = "A cluster file may name these without saying what they are. Names are "
+             "compared\n"
              "without regard to case, blanks and hyphens; some have more than one.",
     .run = types_run,
 };

@@ -1,9 +1,9 @@
 /* fuzz-cluster-file.c - any bytes as a cluster file, YAML or a list of nodes
  *
- * First byte 'c': the rest is CSV, otherwise YAML. Beside not crashing: what is accepted is
- * sound node by node, makes a cluster that passes its own check, and what is refused says
- * where and leaves the result alone. Of very many nodes only the first make a cluster.
- * SPDX-License-Identifier: Apache-2.0 */
+ * First byte 'c': the rest is CSV, otherwise YAML. Beside not crashing: what is
+ * accepted is sound node by node, makes a cluster that passes its own check, and what
+ * is refused says where and leaves the result alone. Of very many nodes only the first
+ * make a cluster. SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "cluster/file.h"
@@ -47,7 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         cluster_file_done(&f);
     } else {
         MUST(rc < 0 && f.nlevels == 77 && !f.nodes.n);
-        MUST(err.text[0] && strncmp(err.text, csv ? "f.csv:" : "f.yaml:", csv ? 6 : 7) == 0);
+        MUST(err.text[0] &&
+             strncmp(err.text, csv ? "f.csv:" : "f.yaml:", csv ? 6 : 7) == 0);
     }
     words_done(&words);
     return 0;

@@ -24,12 +24,17 @@ static inline void draft_init(struct draft *f, const char *name,
 {
     memset(f, 0, sizeof *f);
     snprintf(f->name, sizeof f->name, "%s", name);
-    f->d = (struct node_desc){.name = str_of(f->name), .cpu_milli = 64000,
-                              .mem_bytes = INT64_C(256) << 30, .ndevices = n,
-                              .devices = f->dev, .tags = f->tags, .place = f->place,
+    f->d = (struct node_desc){.name = str_of(f->name),
+                              .cpu_milli = 64000,
+                              .mem_bytes = INT64_C(256) << 30,
+                              .ndevices = n,
+                              .devices = f->dev,
+                              .tags = f->tags,
+                              .place = f->place,
                               .legal = f->legal};
     for (uint32_t i = 0; i < n; i++)
-        f->dev[i] = (struct device_desc){.type = type, .mem_bytes = type->mem_bytes,
+        f->dev[i] = (struct device_desc){.type = type,
+                                         .mem_bytes = type->mem_bytes,
                                          .modes = type->modes};
 }
 
@@ -42,22 +47,36 @@ static inline void draft_place(struct draft *f, struct words *w, const char *lev
 
 static inline struct use use_whole(uint32_t node, uint64_t devs)
 {
-    return (struct use){.node = node, .slots = 1, .mode = USE_WHOLE, .gpu_milli = 1000,
-                        .cpu_milli = 1000, .mem_bytes = INT64_C(1) << 30, .devs = devs};
+    return (struct use){.node = node,
+                        .slots = 1,
+                        .mode = USE_WHOLE,
+                        .gpu_milli = 1000,
+                        .cpu_milli = 1000,
+                        .mem_bytes = INT64_C(1) << 30,
+                        .devs = devs};
 }
 
 static inline struct use use_share(uint32_t node, uint64_t devs, uint32_t milli)
 {
-    return (struct use){.node = node, .slots = 1, .mode = USE_SHARE, .gpu_milli = milli,
-                        .gpu_mem_bytes = INT64_C(1) << 30, .devs = devs};
+    return (struct use){.node = node,
+                        .slots = 1,
+                        .mode = USE_SHARE,
+                        .gpu_milli = milli,
+                        .gpu_mem_bytes = INT64_C(1) << 30,
+                        .devs = devs};
 }
 
 static inline struct use use_mig(uint32_t node, uint32_t device, uint16_t slices,
                                  const struct profile *p)
 {
-    return (struct use){.node = node, .slots = 1, .mode = USE_MIG, .gpu_milli = p->milli,
-                        .slices = slices, .compute = p->compute,
-                        .gpu_mem_bytes = p->mem_bytes, .devs = UINT64_C(1) << device};
+    return (struct use){.node = node,
+                        .slots = 1,
+                        .mode = USE_MIG,
+                        .gpu_milli = p->milli,
+                        .slices = slices,
+                        .compute = p->compute,
+                        .gpu_mem_bytes = p->mem_bytes,
+                        .devs = UINT64_C(1) << device};
 }
 
 #endif

@@ -1,5 +1,5 @@
-/* test-cluster-file.c - clusters from YAML and CSV: what they mean, and where errors stand
- * The sizes of the public clusters are those their publishers state.
+/* test-cluster-file.c - clusters from YAML and CSV: what they mean, and where errors
+ * stand The sizes of the public clusters are those their publishers state.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <unistd.h>
@@ -11,7 +11,8 @@
 
 static struct words words;
 
-static int parse(struct cluster_file *f, const char *name, const char *text, struct err *err)
+static int parse(struct cluster_file *f, const char *name, const char *text,
+                 struct err *err)
 {
     memset(err, 0, sizeof *err);
     return cluster_file_parse(f, name, str_of(text), &words, err);
@@ -89,7 +90,8 @@ static void test_all_keys(void)
     is_int(d->devices[5].type->profiles[0].mem_bytes, INT64_C(4) << 30,
            "a profile's memory is its slices' part");
     is_int(d->devices[5].type->profiles[0].milli, 500, "so is its compute");
-    is_int(d->nlegal, 3 + 3 + 1 + 1, "rings of two: 3 + 3 sets, their union, nothing else");
+    is_int(d->nlegal, 3 + 3 + 1 + 1,
+           "rings of two: 3 + 3 sets, their union, nothing else");
     is_str(where(&f, 0), "b0/r00/n000", "place in the order of the levels");
     is_str(where(&f, 1), "b0/r00/n001", "two nodes a rack");
     is_str(where(&f, 2), "b0/r01/n002", "a third node in the block");
@@ -114,7 +116,8 @@ static void test_all_keys(void)
 static void test_labels(void)
 {
     static const char text[] =
-        "levels_from_labels: {zone: topology.kubernetes.io/zone, rack: example.com/rack}\n"
+        "levels_from_labels: {zone: topology.kubernetes.io/zone, rack: "
+        "example.com/rack}\n"
         "nodes:\n"
         "- {count: 4, name: 'k{0}', labels: {example.com/rack: 'r{0}', pool: gpu,\n"
         "   topology.kubernetes.io/zone: eu-1a}, per: {example.com/rack: 2}}\n";
@@ -134,22 +137,26 @@ static void test_lists(void)
     static const char openb[] = "sn,cpu_milli,memory_mib,gpu,model\r\n"
                                 "a-1,64000,262144,2,P100\r\na-2,32000,1024,0,\r\n";
     static const char vcs[] = "vc,node num\n6214e9,3\n7f04ca,1\n";
-    static const char spot[] = "gpu_model,gpu_capacity_num,cpu_num,node_name\nH800,8,192,7\n";
+    static const char spot[] =
+        "gpu_model,gpu_capacity_num,cpu_num,node_name\nH800,8,192,7\n";
     struct cluster_file f;
     struct err err;
-    if (ok(parse(&f, "x/openb.csv", openb, &err) == 0, "openb's columns %s", err.text)) {
+    if (ok(parse(&f, "x/openb.csv", openb, &err) == 0, "openb's columns %s",
+           err.text)) {
         const struct node_desc *d = &f.nodes.at[0];
         ok(str_is(f.name, "openb") && str_is(d->name, "a-1"), "names");
         is_int(d->cpu_milli, 64000, "CPUs in milli");
         is_int(d->mem_bytes, INT64_C(262144) << 20, "memory in MiB");
         is_int(d->ndevices, 2, "two GPUs");
-        ok(str_is(words_text(&words, d->devices[0].type->name), "P100"), "of that model");
+        ok(str_is(words_text(&words, d->devices[0].type->name), "P100"),
+           "of that model");
         is_int(f.nodes.at[1].ndevices, 0, "a node without GPUs or model");
         cluster_file_done(&f);
     }
     if (ok(parse(&f, "vc.csv", vcs, &err) == 0, "Philly's columns %s", err.text)) {
         is_int(f.nodes.n, 4, "three and one node");
-        is_str(where(&f, 2), "6214e9/6214e9-002", "a number that is no number stays text");
+        is_str(where(&f, 2), "6214e9/6214e9-002",
+               "a number that is no number stays text");
         is_str(where(&f, 3), "7f04ca/7f04ca-000", "each numbered from 0");
         ok(has(&f, 3, "vc=7f04ca"), "with its tag");
         is_int(f.nodes.at[3].ndevices, 8, "8 GPUs each");
@@ -172,33 +179,38 @@ static void test_errors(void)
          "e.yaml:2:13: unknown key \"cpu\", did you mean \"cpus\"?", EINVAL},
         {"e.yaml", "nodes:\n- {cpus: 3}\n", "e.yaml:2:3: nodes need a name", EINVAL},
         {"e.yaml", "name: x\n", "e.yaml:1:1: there are no nodes", EINVAL},
-        {"e.yaml", "nodes:\n- {count: 2, name: a}\n", "e.yaml:2:20: 2 nodes need a number",
-         EINVAL},
-        {"e.yaml", "nodes:\n- {name: a}\n- {name: a}\n", "e.yaml:3:10: a second node \"a\"",
-         EEXIST},
+        {"e.yaml", "nodes:\n- {count: 2, name: a}\n",
+         "e.yaml:2:20: 2 nodes need a number", EINVAL},
+        {"e.yaml", "nodes:\n- {name: a}\n- {name: a}\n",
+         "e.yaml:3:10: a second node \"a\"", EEXIST},
         {"e.yaml", "nodes:\n- {name: a, cpus: lots}\n", "e.yaml:2:19: cpus: ", EINVAL},
-        {"e.yaml", "nodes:\n- {name: a, memory: 9EiB}\n", "e.yaml:2:21: memory", ERANGE},
-        {"e.yaml", "nodes:\n- {name: a, slots: 0}\n", "e.yaml:2:20: slots must be between",
+        {"e.yaml", "nodes:\n- {name: a, memory: 9EiB}\n", "e.yaml:2:21: memory",
          ERANGE},
-        {"e.yaml", "nodes:\n- {name: a, state: ill}\n", "e.yaml:2:20: state must be", EINVAL},
-        {"e.yaml", "nodes:\n- {name: 'a{x}'}\n", "e.yaml:2:10: {x}: a number is written",
+        {"e.yaml", "nodes:\n- {name: a, slots: 0}\n",
+         "e.yaml:2:20: slots must be between", ERANGE},
+        {"e.yaml", "nodes:\n- {name: a, state: ill}\n", "e.yaml:2:20: state must be",
          EINVAL},
-        {"e.yaml", "nodes:\n- {name: 'a{0}b{0}'}\n", "e.yaml:2:10: two numbers", EINVAL},
+        {"e.yaml", "nodes:\n- {name: 'a{x}'}\n",
+         "e.yaml:2:10: {x}: a number is written", EINVAL},
+        {"e.yaml", "nodes:\n- {name: 'a{0}b{0}'}\n", "e.yaml:2:10: two numbers",
+         EINVAL},
         {"e.yaml", "nodes:\n- {name: 'a{0'}\n", "e.yaml:2:10: an open brace", EINVAL},
-        {"e.yaml", "nodes:\n- {name: a, tags: ['t{0}']}\n", "e.yaml:2:20: no number {0}",
-         EINVAL},
+        {"e.yaml", "nodes:\n- {name: a, tags: ['t{0}']}\n",
+         "e.yaml:2:20: no number {0}", EINVAL},
         {"e.yaml", "nodes:\n- {name: a, place: {rack: 'r{0}'}}\n",
          "e.yaml:2:27: the number needs per: {rack: N}", EINVAL},
         {"e.yaml", "levels: [row]\nnodes:\n- {name: a, place: {rack: r}}\n",
          "e.yaml:3:27: \"rack\" is not one of the levels", EINVAL},
-        {"e.yaml", "nodes:\n- {name: a, per: {rack: 3}}\n", "e.yaml:2:18: per names", EINVAL},
-        {"e.yaml", "levels: [rack, rack]\nnodes: []\n", "e.yaml:1:16: a level stands twice",
+        {"e.yaml", "nodes:\n- {name: a, per: {rack: 3}}\n", "e.yaml:2:18: per names",
          EINVAL},
-        {"e.yaml", "levels: [node]\nnodes: []\n", "e.yaml:1:10: the levels are those", EINVAL},
+        {"e.yaml", "levels: [rack, rack]\nnodes: []\n",
+         "e.yaml:1:16: a level stands twice", EINVAL},
+        {"e.yaml", "levels: [node]\nnodes: []\n", "e.yaml:1:10: the levels are those",
+         EINVAL},
         {"e.yaml", "nodes:\n- {name: a, gpus: {type: H10O}}\n",
          "e.yaml:2:26: \"H10O\" is not in the catalogue", EINVAL},
-        {"e.yaml", "nodes:\n- {name: a, gpus: {count: 3}}\n", "e.yaml:2:19: GPUs without a type",
-         EINVAL},
+        {"e.yaml", "nodes:\n- {name: a, gpus: {count: 3}}\n",
+         "e.yaml:2:19: GPUs without a type", EINVAL},
         {"e.yaml", "nodes:\n- {name: a, gpus: {type: T4, count: 65}}\n",
          "e.yaml:2:37: count must be between 0 and 64", ERANGE},
         {"e.yaml", "nodes:\n- {name: a, gpus: {type: T4, modes: [mig]}}\n",
@@ -209,23 +221,27 @@ static void test_errors(void)
          "e.yaml:2:19: more memory reserved", ERANGE},
         {"e.yaml", "nodes:\n- {name: a, gpus: {type: T4, count: 2, rings: [[0, 2]]}}\n",
          "e.yaml:2:52: this must be between 0 and 1", ERANGE},
-        {"e.yaml", "nodes:\n- {name: a, gpus: {type: T4, count: 8,\n"
-                   "  rings: [[0, 1, 2, 3, 4, 5, 6, 7]]}}\n",
+        {"e.yaml",
+         "nodes:\n- {name: a, gpus: {type: T4, count: 8,\n"
+         "  rings: [[0, 1, 2, 3, 4, 5, 6, 7]]}}\n",
          "e.yaml:3:10: rings with more than", ERANGE},
         {"e.yaml", "types: {X: {like: Y}}\nnodes:\n- {name: a}\n",
          "e.yaml:1:19: like: not a type", EINVAL},
-        {"e.yaml", "types: {X: {mem_slices: 4, compute_slices: 4, profiles:\n"
-                   " [{name: p, starts: [3], slices: 2, compute: 1}]}}\nnodes:\n- {name: a}\n",
+        {"e.yaml",
+         "types: {X: {mem_slices: 4, compute_slices: 4, profiles:\n"
+         " [{name: p, starts: [3], slices: 2, compute: 1}]}}\nnodes:\n- {name: a}\n",
          "e.yaml:2:21: 2 slices from such a start", EINVAL},
-        {"e.yaml", "csv: {file: x.csv, name: a}\n", "e.yaml:1:13: no other file", EPERM},
-        {"e.yaml", "nodes:\n- {name: a, file: x.csv}\n", "e.yaml:2:19: files belong under csv",
-         EINVAL},
+        {"e.yaml", "csv: {file: x.csv, name: a}\n", "e.yaml:1:13: no other file",
+         EPERM},
+        {"e.yaml", "nodes:\n- {name: a, file: x.csv}\n",
+         "e.yaml:2:19: files belong under csv", EINVAL},
         {"e.csv", "", "e.csv:1:1: there is nothing in it", EINVAL},
         {"e.csv", "a,b\n1,2\n", "e.csv:1:1: no known list", EINVAL},
         {"e.csv", "vc,node num\n", "e.csv:2:1: there are no nodes", EINVAL},
-        {"e.csv", "vc,node num\nx,3\ny\n", "e.csv:3:1: 1 cells, the first row has 2", EINVAL},
-        {"e.csv", "vc,node num\nx,3\nyy,many\n", "e.csv:3:4: count must be a whole number",
+        {"e.csv", "vc,node num\nx,3\ny\n", "e.csv:3:1: 1 cells, the first row has 2",
          EINVAL},
+        {"e.csv", "vc,node num\nx,3\nyy,many\n",
+         "e.csv:3:4: count must be a whole number", EINVAL},
         {"e.csv", "vc,node num\nx,-1\n", "e.csv:2:3: count must be between", ERANGE},
         {"e.csv", "sn,cpu_milli,memory_mib,gpu,model\nn,1,2,x,T4\n",
          "e.csv:2:7: count must be a whole number", EINVAL},
@@ -264,7 +280,8 @@ static void test_folder(void)
     snprintf(csv, sizeof csv, "%s/list.csv", dir);
     write_file(csv, "host,cores\nx1,8\nx2,16\n");
     write_file(yaml, "csv:\n  file: list.csv\n  name: '{host}'\n  cpus: '{cores}'\n");
-    if (ok(cluster_file_load(&f, yaml, &words, &err) == 0, "a list beside it %s", err.text)) {
+    if (ok(cluster_file_load(&f, yaml, &words, &err) == 0, "a list beside it %s",
+           err.text)) {
         is_int(f.nodes.at[1].cpu_milli, 16000, "its second row");
         cluster_file_done(&f);
     }
@@ -298,9 +315,11 @@ static void test_shipped(void)
     } rows[] = {
         {"demo-small.yaml", NULL, 40, 16 * 8 + 8 * 8 + 12 * 4, 1 + 2 + 4},
         {"big-100k.yaml", NULL, 12500, 100000, 1 + 98 + 782},
-        {"openb.yaml", "data/traces/openb-fgd/csv/openb_node_list_gpu_node.csv", 1213, 6212, 1},
+        {"openb.yaml", "data/traces/openb-fgd/csv/openb_node_list_gpu_node.csv", 1213,
+         6212, 1},
         {"philly.yaml", "data/traces/philly/philly_vc.csv", 352, 2816, 12},
-        {"spot-2026.yaml", "data/traces/alibaba-spot-2026/node_info_df.csv", 4278, 10412, 1},
+        {"spot-2026.yaml", "data/traces/alibaba-spot-2026/node_info_df.csv", 4278,
+         10412, 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char path[4096], shared[4096];
@@ -318,17 +337,18 @@ static void test_shipped(void)
         }
         struct cluster *c = cluster_create(&words);
         cluster_file_fill(&f, c);
-        ok(c->nlive == rows[i].nodes && c->gpu_cap_milli == rows[i].gpus * INT64_C(1000) &&
+        ok(c->nlive == rows[i].nodes &&
+               c->gpu_cap_milli == rows[i].gpus * INT64_C(1000) &&
                c->ndomains == rows[i].domains,
-           "%s: %u nodes, %u GPUs, %u domains", rows[i].file, rows[i].nodes, rows[i].gpus,
-           rows[i].domains);
+           "%s: %u nodes, %u GPUs, %u domains", rows[i].file, rows[i].nodes,
+           rows[i].gpus, rows[i].domains);
         cluster_destroy(c);
         cluster_file_done(&f);
     }
 }
 
-static void show_is(const struct cluster *c, uint32_t depth, uint32_t lines, const char *want,
-                    const char *what)
+static void show_is(const struct cluster *c, uint32_t depth, uint32_t lines,
+                    const char *want, const char *what)
 {
     struct buf b = {0};
     struct show o = {.name = STR("x"), .depth = depth, .lines = lines, .ascii = true};
@@ -342,10 +362,12 @@ static void test_show(void)
     static const char text[] =
         "levels: [rack]\n"
         "nodes:\n"
-        "- {count: 4, name: 'a{0}', cpus: 2, memory: 1GiB, gpus: {type: T4, count: 2},\n"
+        "- {count: 4, name: 'a{0}', cpus: 2, memory: 1GiB, gpus: {type: T4, count: "
+        "2},\n"
         "   place: {rack: 'r{0}'}, per: {rack: 2}}\n"
         "- {name: b, gpus: {type: L4}, place: {rack: r0}, state: down}\n"
-        "- {count: 2, name: 'c{0}', cpus: 2, memory: 1GiB, gpus: {type: T4, count: 2},\n"
+        "- {count: 2, name: 'c{0}', cpus: 2, memory: 1GiB, gpus: {type: T4, count: "
+        "2},\n"
         "   place: {rack: r2}}\n";
     struct cluster_file f;
     struct err err;
@@ -365,18 +387,21 @@ static void test_show(void)
     show_is(c, 1, 0,
             "x: 7 nodes, 12 T4, 1 L4, 12 CPUs, 6 GiB memory, 1 node not in use\n"
             "|- rack r0: 3 nodes, 4 T4, 1 L4, 4 CPUs, 2 GiB memory, 1 node not in use\n"
-            "`- rack r1 .. r2 x 2: each 2 nodes, 4 T4, 4 CPUs, 2 GiB memory\n", "one level");
+            "`- rack r1 .. r2 x 2: each 2 nodes, 4 T4, 4 CPUs, 2 GiB memory\n",
+            "one level");
     show_is(c, SHOW_ALL, 5,
             "x: 7 nodes, 12 T4, 1 L4, 12 CPUs, 6 GiB memory, 1 node not in use\n"
             "|- rack r0: 3 nodes, 4 T4, 1 L4, 4 CPUs, 2 GiB memory, 1 node not in use\n"
             "`- rack r1 .. r2 x 2: each 2 nodes, 4 T4, 4 CPUs, 2 GiB memory\n"
-            "(--depth 2 shows more)\n", "what five lines hold");
+            "(--depth 2 shows more)\n",
+            "what five lines hold");
     struct show o = {.name = STR("x"), .depth = 0};
     cluster_show_json(c, &o, &b);
     is_mem(b.data, b.len,
            "{\"name\":\"x\",\"levels\":[\"rack\"],\"nodes\":7,\"nodes_not_in_use\":1,"
            "\"gpus\":13,\"gpus_by_type\":{\"T4\":12,\"L4\":1},\"cpu_milli\":12000,"
-           "\"mem_bytes\":6442450944}\n", "and as JSON");
+           "\"mem_bytes\":6442450944}\n",
+           "and as JSON");
     buf_done(&b);
     cluster_destroy(c);
     /* openb's order: equal nodes that are not neighbours */
@@ -388,7 +413,8 @@ static void test_show(void)
     show_is(c, 1, 0,
             "x: 4 nodes, 32 GPU\n"
             "|- vc a and 1 more like it: each 1 node, 8 GPU\n"
-            "`- vc b: 2 nodes, 16 GPU\n", "equal ones apart are counted");
+            "`- vc b: 2 nodes, 16 GPU\n",
+            "equal ones apart are counted");
     cluster_destroy(c);
     cluster_file_done(&f);
 }

@@ -1,8 +1,8 @@
 /* test-cluster.c - nodes, devices and claims against a plain model
  *
- * The model keeps the list of claims and adds them up anew for each node after each step;
- * it shares nothing with the cluster but the descriptions. cluster_check looks at the rest.
- * SPDX-License-Identifier: Apache-2.0 */
+ * The model keeps the list of claims and adds them up anew for each node after each
+ * step; it shares nothing with the cluster but the descriptions. cluster_check looks at
+ * the rest. SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
 #include "base/rng.h"
@@ -16,7 +16,7 @@ static struct arena arena;
 enum { NODES = 24, STEPS = 6000 };
 
 static struct {
-    struct draft at[NODES];   /* what the world last said */
+    struct draft at[NODES]; /* what the world last said */
     bool here[NODES];
     uint32_t index[NODES];
     VEC(struct use) uses;
@@ -28,15 +28,19 @@ static bool clashes(const struct use *a, uint32_t device, uint32_t slice)
     return a->mode == USE_MIG && (a->devs >> device & 1) && (a->slices >> slice & 1);
 }
 
-/* What must be true of device j of the node, from the claims alone. Returns true if over. */
-static bool device_expect(struct cluster *c, const struct draft *f, uint32_t node, uint32_t j)
+/* What must be true of device j of the node, from the claims alone. Returns true if
+ * over. */
+static bool device_expect(struct cluster *c, const struct draft *f, uint32_t node,
+                          uint32_t j)
 {
     const struct device *d = &c->devices[c->nodes[node].device0 + j];
     const struct device_desc *desc = j < f->d.ndevices ? &f->dev[j] : NULL;
-    int64_t milli = 1000, cap = desc ? desc->mem_bytes - desc->reserved_bytes : d->mem_cap;
+    int64_t milli = 1000,
+            cap = desc ? desc->mem_bytes - desc->reserved_bytes : d->mem_cap;
     int64_t mem = cap, slices_over = 0;
     uint32_t n = 0, wholes = 0, cuts = 0, compute = 0;
-    uint32_t free = desc && desc->type->mem_slices ? (1u << desc->type->mem_slices) - 1 : 0;
+    uint32_t free =
+        desc && desc->type->mem_slices ? (1u << desc->type->mem_slices) - 1 : 0;
     uint32_t held[SLICES_MAX] = {0};
     for (uint32_t i = 0; i < model.uses.n; i++) {
         const struct use *u = &model.uses.at[i];
@@ -76,7 +80,8 @@ static void node_expect(struct cluster *c, uint32_t x)
     const struct draft *f = &model.at[x];
     uint32_t i = model.index[x];
     const struct node *n = &c->nodes[i];
-    int64_t cpu = f->d.cpu_milli, mem = f->d.mem_bytes, nics = f->d.nics, slots, milli = 0;
+    int64_t cpu = f->d.cpu_milli, mem = f->d.mem_bytes, nics = f->d.nics, slots,
+            milli = 0;
     uint32_t uses = 0, by[10] = {0};
     slots = f->d.pod_slots ? (int64_t)f->d.pod_slots : INT32_MAX;
     for (uint32_t k = 0; k < model.uses.n; k++) {
@@ -149,12 +154,14 @@ static struct use use_random(struct rng *r, struct cluster *c, uint32_t x)
         u.nics = (uint32_t)rng_below(r, 2);
         break;
     case 1:
-        u = use_share(i, rng_u64(r) & rng_u64(r) & all, 1 + (uint32_t)rng_below(r, 999));
+        u = use_share(i, rng_u64(r) & rng_u64(r) & all,
+                      1 + (uint32_t)rng_below(r, 999));
         break;
     case 2: {
         const struct device *d = &c->devices[n->device0 + j];
         const struct device_type *t = cluster_type(c, d->type);
-        if (t && t->nprofiles) { /* a legal place or one that the world chose at random */
+        if (t &&
+            t->nprofiles) { /* a legal place or one that the world chose at random */
             const struct profile *p = &t->profiles[rng_below(r, t->nprofiles)];
             uint16_t at = device_mig_place(c, d, p->name, &p);
             if (!at && rng_below(r, 4) == 0)
@@ -165,7 +172,8 @@ static struct use use_random(struct rng *r, struct cluster *c, uint32_t x)
         break;
     }
     default: /* only what is free */
-        u = use_whole(i, node_pick_whole(c, n, TYPE_ANY, 1 + (uint32_t)rng_below(r, 4)));
+        u = use_whole(i,
+                      node_pick_whole(c, n, TYPE_ANY, 1 + (uint32_t)rng_below(r, 4)));
     }
     if (!u.devs)
         u.mode = USE_NONE;
@@ -211,7 +219,8 @@ static void step(struct rng *r, struct cluster *c)
 static void test_random(uint64_t seed)
 {
     struct rng r;
-    word_t levels[2] = {words_add(&words, STR("block")), words_add(&words, STR("rack"))};
+    word_t levels[2] = {words_add(&words, STR("block")),
+                        words_add(&words, STR("rack"))};
     struct cluster *c = cluster_create(&words);
     cluster_set_levels(c, levels, 2);
     rng_init(&r, seed, 1);
@@ -232,7 +241,8 @@ static void test_random(uint64_t seed)
     bool clean = true;
     for (uint32_t x = 0; x < NODES; x++)
         clean = clean && (!model.here[x] || c->nodes[model.index[x]].nuses == 0);
-    ok(clean, "seed %u: %d steps as the model, all free at the end", (unsigned)seed, STEPS);
+    ok(clean, "seed %u: %d steps as the model, all free at the end", (unsigned)seed,
+       STEPS);
     cluster_destroy(c);
 }
 
@@ -273,7 +283,8 @@ static void test_names(void)
     cluster_destroy(c);
 }
 
-/* A GPU that is in use falls off the bus, the node is described without it, then with it. */
+/* A GPU that is in use falls off the bus, the node is described without it, then with
+ * it. */
 static void test_shrink(void)
 {
     struct cluster *c = cluster_create(&words);
@@ -298,16 +309,19 @@ static void test_shrink(void)
     f.dev[1].mem_bytes += INT64_C(8) << 30;
     cluster_node_set(c, &f.d);
     cluster_settle(c);
-    is_hex(c->nodes[a].whole_free, 0xfd, "described again: free but for the shared one");
+    is_hex(c->nodes[a].whole_free, 0xfd,
+           "described again: free but for the shared one");
     const struct device *d = &c->devices[c->nodes[a].device0 + 1];
-    is_int(d->mem_cap - d->mem_free, v.gpu_mem_bytes, "whose claim survived the change");
+    is_int(d->mem_cap - d->mem_free, v.gpu_mem_bytes,
+           "whose claim survived the change");
     cluster_give(c, &v);
     cluster_check(c);
     is_int(c->devices[c->nodes[a].device0 + 1].mem_free,
            c->devices[c->nodes[a].device0 + 1].mem_cap, "and is given back exactly");
     f.d.ndevices = 3;
     cluster_node_set(c, &f.d);
-    is_int(c->nodes[a].ndevices, 3, "devices that nothing holds go when they are not described");
+    is_int(c->nodes[a].ndevices, 3,
+           "devices that nothing holds go when they are not described");
     cluster_destroy(c);
 }
 
@@ -331,7 +345,8 @@ static void test_tags(void)
     ok(!cluster_tag(c, a, NODE_TAGS_MAX + 1, true), "one more does not");
     ok(cluster_tag(c, a, 1, false) && !cluster_has_tag(c, a, 1), "a tag goes");
     ok(cluster_has_tag(c, a, 2) && cluster_has_tag(c, a, NODE_TAGS_MAX), "others stay");
-    ok(node_desc_check(cluster_node_desc(c, a), NULL) == 0, "the kept one is still sound");
+    ok(node_desc_check(cluster_node_desc(c, a), NULL) == 0,
+       "the kept one is still sound");
     cluster_destroy(c);
 }
 
@@ -380,7 +395,8 @@ static void test_pick(void)
     is_hex(node_pick_whole(c, &c->nodes[m], t1, 4), 0, "not four");
     is_hex(node_pick_whole(c, &c->nodes[b], t1, 1), 0, "none where there is none");
     uint64_t one[1] = {0xff}, legal[NODE_LEGAL_MAX];
-    is_int(rings_legal(one, 1, legal, NODE_LEGAL_MAX), -ERANGE, "a ring of 8: too many sets");
+    is_int(rings_legal(one, 1, legal, NODE_LEGAL_MAX), -ERANGE,
+           "a ring of 8: too many sets");
     cluster_destroy(c);
 }
 
@@ -397,10 +413,12 @@ static void test_many_types(void)
         cluster_settle(c);
         cluster_check(c);
     }
-    is_int(cluster_type_id(c, words_find(&words, STR("type62"))), 62, "the 63rd has an id");
+    is_int(cluster_type_id(c, words_find(&words, STR("type62"))), 62,
+           "the 63rd has an id");
     is_int(cluster_type_id(c, words_find(&words, STR("type63"))), TYPE_ANY,
            "the 64th is not told apart");
-    is_int(domain_count(c, 0, cluster_lane(c, TYPES_MAX - 1, 2)), 7, "seven nodes of such");
+    is_int(domain_count(c, 0, cluster_lane(c, TYPES_MAX - 1, 2)), 7,
+           "seven nodes of such");
     cluster_destroy(c);
 }
 
@@ -409,13 +427,14 @@ static void test_desc_check(void)
     struct draft f;
     struct device_type t = *model.types[0];
     struct err err;
-#define refuse(what, ...)                                             \
-    do {                                                              \
-        draft_init(&f, "n", model.types[0], 2);                       \
-        t = *model.types[0];                                          \
-        __VA_ARGS__;                                                  \
-        memset(&err, 0, sizeof err);                                  \
-        ok(node_desc_check(&f.d, &err) < 0 && err.text[0], "refused: " what " (%s)", err.text); \
+#define refuse(what, ...)                                                            \
+    do {                                                                             \
+        draft_init(&f, "n", model.types[0], 2);                                      \
+        t = *model.types[0];                                                         \
+        __VA_ARGS__;                                                                 \
+        memset(&err, 0, sizeof err);                                                 \
+        ok(node_desc_check(&f.d, &err) < 0 && err.text[0], "refused: " what " (%s)", \
+           err.text);                                                                \
     } while (0)
     draft_init(&f, "n", model.types[0], 2);
     ok(node_desc_check(&f.d, &err) == 0, "a sound node");
@@ -429,10 +448,10 @@ static void test_desc_check(void)
     refuse("reserved more than there is", f.dev[0].reserved_bytes = INT64_C(1) << 50);
     refuse("legal set beyond the devices", f.legal[0] = 4, f.d.nlegal = 1);
     refuse("tag 0", f.d.ntags = 1);
-    refuse("place twice", f.d.nplace = 2; f.place[0] = f.place[1] = (struct node_part){1, 1});
-    refuse("profile past the end", static struct profile p;
-           p = t.profiles[0]; p.starts = 1 << 8; t.profiles = &p; t.nprofiles = 1;
-           f.dev[0].type = &t);
+    refuse("place twice", f.d.nplace = 2;
+           f.place[0] = f.place[1] = (struct node_part){1, 1});
+    refuse("profile past the end", static struct profile p; p = t.profiles[0];
+           p.starts = 1 << 8; t.profiles = &p; t.nprofiles = 1; f.dev[0].type = &t);
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* test-mig.c - cutting devices: the catalogue's rows and where profiles can go
- * Expected places: NVIDIA MIG user guide and `nvidia-smi mig -lgipp`; C41 is a real report
- * (a set that adds up and cannot be placed). SPDX-License-Identifier: Apache-2.0 */
+ * Expected places: NVIDIA MIG user guide and `nvidia-smi mig -lgipp`; C41 is a real
+ * report (a set that adds up and cannot be placed). SPDX-License-Identifier: Apache-2.0
+ */
 #include "nodes.h"
 #include "tap.h"
 
@@ -13,7 +14,8 @@ static word_t w(const char *z)
 }
 
 /* Place one profile on device 0 of the node. Returns the slice mask, 0: nowhere. */
-static uint16_t cut(struct cluster *c, uint32_t node, const char *profile, struct use *ret)
+static uint16_t cut(struct cluster *c, uint32_t node, const char *profile,
+                    struct use *ret)
 {
     const struct profile *p = NULL;
     const struct device *d = &c->devices[c->nodes[node].device0];
@@ -45,14 +47,22 @@ static void test_single(void)
         uint32_t mask, milli;
         int most; /* instances on one device: the guide's last column */
     } rows[] = {
-        {"A100-40GB", "1g.5gb", 1 << 6, 142, 7},  {"A100-40GB", "1g.10gb", 3 << 6, 142, 4},
-        {"A100-40GB", "2g.10gb", 3 << 4, 285, 3}, {"A100-40GB", "3g.20gb", 15 << 4, 428, 2},
-        {"A100-40GB", "4g.20gb", 15, 571, 1},     {"A100-40GB", "7g.40gb", 255, 1000, 1},
-        {"A100-80GB", "1g.10gb", 1 << 6, 142, 7}, {"A100-80GB", "3g.40gb", 15 << 4, 428, 2},
-        {"A30", "1g.6gb", 1, 250, 4},             {"A30", "2g.12gb", 3, 500, 2},
-        {"A30", "4g.24gb", 15, 1000, 1},          {"H100", "1g.20gb", 3 << 6, 142, 4},
-        {"H100", "7g.80gb", 255, 1000, 1},        {"H200", "2g.35gb", 3 << 4, 285, 3},
-        {"H200", "3g.71gb", 15 << 4, 428, 2},     {"B200", "1g.23gb", 1 << 6, 142, 7},
+        {"A100-40GB", "1g.5gb", 1 << 6, 142, 7},
+        {"A100-40GB", "1g.10gb", 3 << 6, 142, 4},
+        {"A100-40GB", "2g.10gb", 3 << 4, 285, 3},
+        {"A100-40GB", "3g.20gb", 15 << 4, 428, 2},
+        {"A100-40GB", "4g.20gb", 15, 571, 1},
+        {"A100-40GB", "7g.40gb", 255, 1000, 1},
+        {"A100-80GB", "1g.10gb", 1 << 6, 142, 7},
+        {"A100-80GB", "3g.40gb", 15 << 4, 428, 2},
+        {"A30", "1g.6gb", 1, 250, 4},
+        {"A30", "2g.12gb", 3, 500, 2},
+        {"A30", "4g.24gb", 15, 1000, 1},
+        {"H100", "1g.20gb", 3 << 6, 142, 4},
+        {"H100", "7g.80gb", 255, 1000, 1},
+        {"H200", "2g.35gb", 3 << 4, 285, 3},
+        {"H200", "3g.71gb", 15 << 4, 428, 2},
+        {"B200", "1g.23gb", 1 << 6, 142, 7},
         {"B200", "4g.90gb", 15, 571, 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -61,7 +71,8 @@ static void test_single(void)
         uint16_t first = cut(c, node, rows[i].profile, NULL);
         is_hex(first, rows[i].mask, "%s: first %s", rows[i].type, rows[i].profile);
         int n = first != 0;
-        is_int(1000 - c->devices[0].free_milli, rows[i].milli, "  its part of the compute");
+        is_int(1000 - c->devices[0].free_milli, rows[i].milli,
+               "  its part of the compute");
         while (cut(c, node, rows[i].profile, NULL))
             n++;
         is_int(n, rows[i].most, "  %d of them fit", rows[i].most);
@@ -141,7 +152,8 @@ static void test_modes(void)
 
 static void test_catalogue(void)
 {
-    struct device_type *a = catalogue_type(&words, &arena, STR("NVIDIA A100-SXM4-80GB"));
+    struct device_type *a =
+        catalogue_type(&words, &arena, STR("NVIDIA A100-SXM4-80GB"));
     ok(a->modes & DEVICE_MIG && a->nprofiles == 6, "names as nvidia-smi prints them");
     is_mem(words_text(&words, a->name).ptr, words_text(&words, a->name).len,
            "NVIDIA A100-SXM4-80GB", "the type keeps the name it was asked by");
@@ -149,10 +161,12 @@ static void test_catalogue(void)
     is_int(a->mem_bytes, 0, "openb's G2: memory unknown");
     is_int(a->modes, DEVICE_WHOLE | DEVICE_SHARE, "whole and shared");
     a = catalogue_type(&words, &arena, STR("Frobnicator 9000"));
-    ok(a && !a->mem_bytes && !catalogue_has(STR("Frobnicator 9000")), "an unknown name works");
+    ok(a && !a->mem_bytes && !catalogue_has(STR("Frobnicator 9000")),
+       "an unknown name works");
     ok(!catalogue_type(&words, &arena, STR("")), "no name does not");
     uint64_t rings[8];
-    is_int(catalogue_rings(STR("Ascend 910B"), 8, rings), 2, "an Ascend board has two rings");
+    is_int(catalogue_rings(STR("Ascend 910B"), 8, rings), 2,
+           "an Ascend board has two rings");
     is_hex(rings[0] | rings[1] << 8, 0xf00f, "of four");
     is_int(catalogue_rings(STR("H100"), 8, rings), 0, "an H100 board has none");
     for (uint32_t i = 0; i < catalogue_count(); i++) {

@@ -1,5 +1,5 @@
-/* test-topo.c - the tree: order, domains, and what the lanes answer, against plain loops
- * SPDX-License-Identifier: Apache-2.0 */
+/* test-topo.c - the tree: order, domains, and what the lanes answer, against plain
+ * loops SPDX-License-Identifier: Apache-2.0 */
 #include "base/rng.h"
 #include "base/vec.h"
 #include "nodes.h"
@@ -44,8 +44,9 @@ static const char *order_text(const struct cluster *c)
         const struct domain *rack = &c->domains[c->nodes[i].domain];
         struct str a = words_text(&words, c->domains[rack->parent].name);
         struct str b = words_text(&words, rack->name), s = cluster_node_name(c, i);
-        n += (size_t)snprintf(out + n, sizeof out - n, "%s" STR_FMT "/" STR_FMT "/" STR_FMT,
-                              r ? " " : "", STR_ARG(a), STR_ARG(b), STR_ARG(s));
+        n += (size_t)snprintf(out + n, sizeof out - n,
+                              "%s" STR_FMT "/" STR_FMT "/" STR_FMT, r ? " " : "",
+                              STR_ARG(a), STR_ARG(b), STR_ARG(s));
     }
     return out;
 }
@@ -88,7 +89,8 @@ static void test_order(void)
     cluster_settle(c);
     cluster_check(c);
     is_str(order_text(c),
-           "//stray /r1/half b0/aa/N3 b0/aa/n2 b0/aa/n9 b0/zz/n1 b1/r1/n10", "n9 moved");
+           "//stray /r1/half b0/aa/N3 b0/aa/n2 b0/aa/n9 b0/zz/n1 b1/r1/n10",
+           "n9 moved");
     add(c, "n9", h100, 8, "b0", "aa");
     ok(!c->stale, "told twice, nothing moves");
     cluster_node_gone(c, cluster_find(c, STR("n10")));
@@ -108,7 +110,8 @@ static void test_empty(void)
     struct cluster *c = two_levels();
     cluster_settle(c);
     cluster_check(c);
-    is_int(domain_next(c, 0, LANE_ANY, 0), NODE_NONE, "an empty cluster has no next node");
+    is_int(domain_next(c, 0, LANE_ANY, 0), NODE_NONE,
+           "an empty cluster has no next node");
     is_int(domain_count(c, 0, LANE_ANY), 0, "and none usable");
     is_int(domain_fit(c, 0, TYPE_ANY, 1), 0, "and no room");
     cluster_destroy(c);
@@ -131,7 +134,8 @@ static void test_lanes(void)
     is_int(domain_count(c, 0, cluster_lane(c, h, 8)), 2, "two with 8 H100");
     struct use u = use_whole(a, 0x07), s = use_share(b, 0x01, 500);
     cluster_take(c, &u);
-    is_int(domain_count(c, 0, cluster_lane(c, h, 5)), 1, "one with 5 after 3 are taken");
+    is_int(domain_count(c, 0, cluster_lane(c, h, 5)), 1,
+           "one with 5 after 3 are taken");
     is_int(domain_fit(c, 0, h, 4), 3, "4 GPUs fit 1 + 2 times");
     is_int(domain_fit(c, 0, h, 5), 2, "5 GPUs fit 1 + 1 times");
     is_int(domain_fit(c, 0, TYPE_ANY, 1), 17, "one GPU 5 + 8 + 4 times");
@@ -169,8 +173,10 @@ static bool stands(const struct cluster *c, uint32_t i, uint32_t type, uint32_t 
     return free == k;
 }
 
-/* domain_next, domain_child and domain_fit of one domain and lane by scanning all nodes. */
-static bool domain_agrees(const struct cluster *c, uint32_t dom, uint32_t type, uint32_t k)
+/* domain_next, domain_child and domain_fit of one domain and lane by scanning all
+ * nodes. */
+static bool domain_agrees(const struct cluster *c, uint32_t dom, uint32_t type,
+                          uint32_t k)
 {
     const struct domain *d = &c->domains[dom];
     uint32_t lane = cluster_lane(c, type, k), want = NODE_NONE;
@@ -214,9 +220,11 @@ static void test_random(uint32_t nlevels, uint32_t nnodes, uint64_t seed)
         struct draft f;
         char name[32], part[32];
         snprintf(name, sizeof name, "n%u", (unsigned)rng_below(&r, 1000000));
-        draft_init(&f, name, rng_below(&r, 3) ? h100 : g2, 1 + (uint32_t)rng_below(&r, 8));
+        draft_init(&f, name, rng_below(&r, 3) ? h100 : g2,
+                   1 + (uint32_t)rng_below(&r, 8));
         for (uint32_t l = 0; l < nlevels; l++) {
-            snprintf(part, sizeof part, "%c%u", 'a' + (int)l, (unsigned)rng_below(&r, 4));
+            snprintf(part, sizeof part, "%c%u", 'a' + (int)l,
+                     (unsigned)rng_below(&r, 4));
             if (rng_below(&r, 10))
                 draft_place(&f, &words, names[l], part);
         }
@@ -233,8 +241,9 @@ static void test_random(uint32_t nlevels, uint32_t nnodes, uint64_t seed)
                 cluster_give(c, &uses.at[--uses.n]);
                 continue;
             }
-            struct use u = use_whole(x, node_pick_whole(c, n, TYPE_ANY,
-                                                        1 + (uint32_t)rng_below(&r, 8)));
+            struct use u =
+                use_whole(x, node_pick_whole(c, n, TYPE_ANY,
+                                             1 + (uint32_t)rng_below(&r, 8)));
             cluster_take(c, &u);
             vec_push(&uses, u);
         }
