@@ -27,6 +27,8 @@
  * - Work that is lost is what its task did as `running` since its start or the job's last
  *   checkpoint; the time it took to end was `saving` and stays so, and when a stop is
  *   refused its start moves on by that time.
+ * - Room for a task of several devices means devices of one type on one node; a task that was
+ *   given a mixture all the same is not faulted for it.
  * - Groups below a gang's root stand in their wanted number; leaves are elastic.
  *
  * Cost: a record pays for the claims on the nodes it names and the slots of its gang.

@@ -331,7 +331,16 @@ bool seat_exists(const struct shape *s, const struct bnode *n)
     if (s->gpu_mode == GPU_NONE)
         return true;
     uint64_t set = candidates(s, n, &r);
-    if (s->gpu_mode == GPU_WHOLE)
-        return set_exists(n, set, s->gpu_count);
-    return (uint32_t)__builtin_popcountll(set) >= s->gpu_count;
+    for (uint64_t left = set; left;) { /* the devices of one task are of one type */
+        const struct btype *t = n->dev[__builtin_ctzll(left)].type;
+        uint64_t same = 0;
+        for (uint64_t m = left; m; m &= m - 1)
+            if (n->dev[__builtin_ctzll(m)].type == t)
+                same |= m & -m;
+        left &= ~same;
+        if (s->gpu_mode == GPU_WHOLE ? set_exists(n, same, s->gpu_count)
+                                     : (uint32_t)__builtin_popcountll(same) >= s->gpu_count)
+            return true;
+    }
+    return false;
 }
