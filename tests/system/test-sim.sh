@@ -1,0 +1,101 @@
+#!/bin/sh
+# test-sim.sh - the program as a user meets it: what it says, and what it says no to
+# Everything runs in an empty folder, as after an installation.
+# SPDX-License-Identifier: Apache-2.0
+. "$(dirname "$0")/tap.sh"
+cd "$T" || exit 1
+
+t_exit 2 "sim alone explains itself" muster sim
+example=$(grep -m 1 '^  muster sim ' "$T/stdout")
+t_like "with an example" "$example" '--cluster .* --trace '
+# Its words are split on purpose; the files are named from the source tree.
+# shellcheck disable=SC2086
+in_source() { (cd "$MUSTER_SRC" && muster ${1#  muster}); }
+t_ok "that works" in_source "$example"
+t_like "and prints a table with both policies" "$(cat "$T/stdout")" '^fifo .*[0-9]'
+cluster=$MUSTER_SRC/clusters/demo-small.yaml
+trace=$MUSTER_SRC/examples/small.jsonl
+
+t_ok "several policies as JSON" muster sim -c "$cluster" -t "$trace" -p fifo,sjf,muster \
+    -o json --out "$T/r.json"
+t_is "nothing else is printed" "$(cat "$T/stdout" "$T/stderr")" ""
+t_is "each policy is one run" "$(python3 -c '
+import json, sys
+print(*[r["policy"] for r in json.load(open(sys.argv[1]))["runs"]])' "$T/r.json")" \
+    "fifo sjf muster"
+# Whatever was done, every GPU-second has one cause and the causes sum to capacity x time.
+t_is "the ledger sums" "$(python3 -c '
+import json, sys
+for r in json.load(open(sys.argv[1]))["runs"]:
+    l = r["ledger"]
+    s = sum(int(c["gpu_milli_us"]) for c in l["causes"])
+    print(s == int(l["capacity_gpu_milli_us"]) > 0)' "$T/r.json" | sort -u)" True
+t_ok "twice the same" muster sim -c "$cluster" -t "$trace" -p fifo,sjf,muster \
+    -o json --out "$T/again.json"
+t_is "is the same but for the CPU time" "$(sed 's/"cpu_s":[^,]*//g' "$T/again.json" | cksum)" \
+    "$(sed 's/"cpu_s":[^,]*//g' "$T/r.json" | cksum)"
+
+t_ok "a page" muster sim -c "$cluster" -t "$trace" -p fifo,muster -o html --out "$T/r.html"
+t_fails "that loads nothing from anywhere" \
+    grep -Eiq '(src|href) *= *"?(https?:|//)|@import|url\( *.?https?:' "$T/r.html"
+
+t_ok "every promise checked after every record" muster sim -c "$cluster" -t "$trace" \
+    -p fifo,muster --faults 50 --check
+
+# Bad input: exit 2, with file, line and column.
+{ head -n 3 "$trace"; echo '{"name":"x","submit_us":"soon"}'; } >"$T/bad.jsonl"
+t_exit 2 "a malformed trace is refused" muster sim -c "$cluster" -t "$T/bad.jsonl" -p fifo
+t_like "with its place" "$(cat "$T/stderr")" 'bad\.jsonl:4:[0-9]+: '
+printf 'name: x\nnodes:\n- {count: 2, name: n, cpus: many}\n' >"$T/bad.yaml"
+t_exit 2 "a malformed cluster is refused" muster cluster show "$T/bad.yaml"
+t_like "with its place" "$(cat "$T/stderr")" 'bad\.yaml:3:[0-9]+: '
+printf 'order: backwards\n' >"$T/bad-policy.yaml"
+t_exit 2 "a malformed policy is refused" muster sim -c "$cluster" -t "$trace" \
+    -p "$T/bad-policy.yaml"
+t_like "with its place" "$(cat "$T/stderr")" 'bad-policy\.yaml:1:[0-9]+: '
+t_exit 2 "an unknown option is refused" muster sim --polcy fifo
+t_like "with the nearest one" "$(cat "$T/stderr")" '--policy'
+t_exit 2 "a missing file is named" muster trace info "$T/nowhere.csv"
+t_like "by its name" "$(cat "$T/stderr")" 'nowhere\.csv'
+t_exit 2 "an unknown policy is refused" muster sim -c "$cluster" -t "$trace" -p fifoo
+
+# The generator and back.
+t_ok "a trace is made" muster trace generate --like philly --jobs 500 --seed 3 --out "$T"
+t_ok "and described" muster trace info "$T/trace.jsonl" --cluster "$T/cluster.yaml"
+t_like "with its rows" "$(cat "$T/stdout")" 'jobs +500'
+t_ok "and its cluster drawn" muster cluster show "$T/cluster.yaml"
+cp "$T/trace.jsonl" "$T/first.jsonl"
+t_ok "made again" muster trace generate --like philly --jobs 500 --seed 3 --out "$T"
+t_ok "it is the same" cmp "$T/first.jsonl" "$T/trace.jsonl"
+
+# The manual comes out of the tables: one page a command, every option in it.
+t_ok "man pages are written" "$MUSTER_SRC/tools/man" "$MUSTER" "$T/man"
+for command in sim 'trace generate' 'cluster show'; do
+    page=$T/man/muster-$(echo "$command" | tr ' ' '-').1
+    # shellcheck disable=SC2086
+    muster help $command | grep -Eo '^ +(-., )?--[a-z-]+' | grep -Eo -- '--[a-z-]+' |
+        grep -v -- --help | sort -u >"$T/options"
+    sed 's/\\f[BRI]/ /g; s/\\//g' "$page" | grep -Eo -- '--[a-z-]+' | sort -u >"$T/in-page"
+    t_ok "muster $command has options" test -s "$T/options"
+    t_is "its page has all of them" "$(comm -23 "$T/options" "$T/in-page")" ""
+done
+
+# An installation brings all that the program needs. (It looks for its files below the
+# prefix it was built for, which is not where this one stands: so it is told.)
+install_there() {
+    DESTDIR=$T/root meson install -C "$MUSTER_BUILD" --no-rebuild --quiet
+}
+t_ok "it installs" install_there
+bin=$(find "$T/root" -name muster -type f -path '*bin*')
+t_ok "the program is there" test -x "$bin"
+share=$(dirname "$(dirname "$(find "$T/root" -path '*/policies/fgd.yaml')")")
+t_ok "the policies too" test -s "$share/policies/fgd.yaml"
+t_ok "the manual too" test -s "$(find "$T/root" -name muster-sim.1)"
+installed() {
+    MUSTER_DATADIR=$share "$bin" sim -c "$T/cluster.yaml" \
+        -t "$T/trace.jsonl" -p fgd
+}
+t_ok "it runs there, with a policy by name" installed
+echo 'order: backwards' >"$share/policies/fgd.yaml"
+t_exit 2 "and that policy is the installed one" installed
+t_done
