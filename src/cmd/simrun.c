@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -191,8 +192,28 @@ static int run_one(struct run *x, uint32_t i, struct err *err)
     return rc ? err_prefix(err, "policy %s", f->policy.name) : 0;
 }
 
+/* A device, a pipe or a terminal is written to; renaming over it would destroy it. */
+static bool is_special(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+static int write_special(const char *path, const struct buf *b, struct err *err)
+{
+    FILE *f = fopen(path, "wb");
+    if (!f)
+        return err_set(err, errno, "cannot write %s: %s", path, strerror(errno));
+    bool put = fwrite(b->data, 1, b->len, f) == b->len;
+    if (fclose(f) || !put)
+        return err_set(err, EIO, "cannot write %s: %s", path, strerror(errno));
+    return 0;
+}
+
 static int write_file(const char *path, const struct buf *b, struct err *err)
 {
+    if (is_special(path))
+        return write_special(path, b, err);
     char temp[4200];
     snprintf(temp, sizeof temp, "%s.%ld.tmp", path, (long)getpid());
     FILE *f = fopen(temp, "wb");
