@@ -16,7 +16,8 @@
 
 enum { FLUSH_BYTES = 1 << 20, PEEK_BYTES = 4096 };
 
-/* --- output ------------------------------------------------------------------------- */
+/* --- output
+ * ------------------------------------------------------------------------- */
 
 struct output {
     const char *path; /* "-": standard output */
@@ -79,11 +80,13 @@ static int list_write(const char *path, const struct trace_list *l, struct err *
     return rc;
 }
 
-/* --- muster trace info -------------------------------------------------------------- */
+/* --- muster trace info
+ * -------------------------------------------------------------- */
 
 static const struct cmd_option info_options[] = {
     {"format", 'f', "NAME", CMD_TEXT,
-     .help = "a mapping by name or path, or swf, sacct, jsonl; without it, by the file's name "
+     .help = "a mapping by name or path, or swf, sacct, jsonl; without it, by the "
+             "file's name "
              "and first line"},
     {"cluster", 'c', "FILE", CMD_TEXT,
      .help = "the load is given in per cent of this cluster's GPUs"},
@@ -91,9 +94,11 @@ static const struct cmd_option info_options[] = {
      .help = "of a fault trace: how many servers were watched (400 for InfiniteHBD's); "
              "without it, those that had a fault"},
     {"span", 0, "TIME", CMD_DURATION, .min = 1, .max = INT64_MAX / 4,
-     .help = "of a fault trace: for how long (348d for InfiniteHBD's); without it, up to the "
+     .help = "of a fault trace: for how long (348d for InfiniteHBD's); without it, up "
+             "to the "
              "last event"},
-    {"output", 'o', "text|json", CMD_CHOICE, .preset = "text", .help = "what is printed"},
+    {"output", 'o', "text|json", CMD_CHOICE, .preset = "text",
+     .help = "what is printed"},
     {0},
 };
 
@@ -105,7 +110,8 @@ static bool is_fault_trace(const char *path)
     long n = 0, got;
     if (!strcmp(path, "-") || infile_open(&in, path, NULL) < 0)
         return false;
-    while (n < PEEK_BYTES && (got = infile_read(in, head + n, (size_t)(PEEK_BYTES - n), NULL)) > 0)
+    while (n < PEEK_BYTES &&
+           (got = infile_read(in, head + n, (size_t)(PEEK_BYTES - n), NULL)) > 0)
         n += got;
     infile_close(in);
     head[n] = 0;
@@ -116,9 +122,12 @@ static void faults_text(const struct fault_list *l, const struct fault_stats *s,
                         struct buf *out)
 {
     char a[24], b[24], c[24], d[24];
-    buf_fmt(out, "faults     %u on %u nodes, %u not over at the end; the 20 worst nodes have "
-            "%.1f %%\n", s->faults, s->nodes_hit, s->open,
-            s->faults ? 100.0 * s->top20_faults / s->faults : 0);
+    buf_fmt(
+        out,
+        "faults     %u on %u nodes, %u not over at the end; the 20 worst nodes have "
+        "%.1f %%\n",
+        s->faults, s->nodes_hit, s->open,
+        s->faults ? 100.0 * s->top20_faults / s->faults : 0);
     buf_fmt(out, "rate       %.2f in 1000 node-days\n", s->per_1000_node_days);
     buf_fmt(out, "last event %s after the first day\n", duration_text(l->last_us, a));
     buf_fmt(out, "repair     mean %.2f d, p10 %s, p50 %s, p90 %s, p99 %s\n\n",
@@ -129,21 +138,24 @@ static void faults_text(const struct fault_list *l, const struct fault_stats *s,
             "repair p50");
     for (uint32_t i = 0; i < s->classes.n; i++) {
         const struct fault_class *k = &s->classes.at[i];
-        buf_fmt(out, "  %-18.*s %-32.*s %7u %6.1f %12s\n", (int)k->level.len, k->level.ptr,
-                (int)k->class_.len, k->class_.ptr, k->n, 100.0 * k->n / s->faults,
-                duration_text(k->repair_p50_us, a));
+        buf_fmt(out, "  %-18.*s %-32.*s %7u %6.1f %12s\n", (int)k->level.len,
+                k->level.ptr, (int)k->class_.len, k->class_.ptr, k->n,
+                100.0 * k->n / s->faults, duration_text(k->repair_p50_us, a));
     }
 }
 
 static void faults_json(const struct fault_stats *s, struct buf *out)
 {
-    buf_fmt(out, "{\"format\":\"faults\",\"faults\":%u,\"open\":%u,\"nodes_hit\":%u,"
-            "\"per_1000_node_days\":%.6f,\"repair_mean_us\":%lld,\"repair_p10_us\":%lld,"
-            "\"repair_p50_us\":%lld,\"repair_p90_us\":%lld,\"repair_p99_us\":%lld,"
-            "\"classes\":[", s->faults, s->open, s->nodes_hit, s->per_1000_node_days,
-            (long long)s->repair_mean_us, (long long)s->repair_p10_us,
-            (long long)s->repair_p50_us, (long long)s->repair_p90_us,
-            (long long)s->repair_p99_us);
+    buf_fmt(
+        out,
+        "{\"format\":\"faults\",\"faults\":%u,\"open\":%u,\"nodes_hit\":%u,"
+        "\"per_1000_node_days\":%.6f,\"repair_mean_us\":%lld,\"repair_p10_us\":%lld,"
+        "\"repair_p50_us\":%lld,\"repair_p90_us\":%lld,\"repair_p99_us\":%lld,"
+        "\"classes\":[",
+        s->faults, s->open, s->nodes_hit, s->per_1000_node_days,
+        (long long)s->repair_mean_us, (long long)s->repair_p10_us,
+        (long long)s->repair_p50_us, (long long)s->repair_p90_us,
+        (long long)s->repair_p99_us);
     for (uint32_t i = 0; i < s->classes.n; i++) {
         const struct fault_class *k = &s->classes.at[i];
         buf_z(out, i ? ",{\"level\":" : "{\"level\":");
@@ -239,27 +251,32 @@ static const struct cmd info_cmd = {
     .args = "FILE",
     .args_min = 1,
     .args_max = 1,
-    .about = "Reads the whole file, so that it is also a check: a line that does not parse is\n"
-             "named by file, line and column, and the exit code is 2. A quantile q of n values\n"
+    .about = "Reads the whole file, so that it is also a check: a line that does not "
+             "parse is\n"
+             "named by file, line and column, and the exit code is 2. A quantile q of "
+             "n values\n"
              "is the one at rank ceil(q n).",
     .options = info_options,
     .examples = info_examples,
     .run = info_run,
 };
 
-/* --- muster trace convert ----------------------------------------------------------- */
+/* --- muster trace convert
+ * ----------------------------------------------------------- */
 
 static const struct cmd_option convert_options[] = {
-    {"format", 'f', "NAME", CMD_TEXT, .help = "the format of FILE, as in muster trace info"},
+    {"format", 'f', "NAME", CMD_TEXT,
+     .help = "the format of FILE, as in muster trace info"},
     {"pseudonyms", 0, NULL, CMD_FLAG,
-     .help = "users, queues and job names become u1, q1, j1, in order of appearance; the nodes "
+     .help = "users, queues and job names become u1, q1, j1, in order of appearance; "
+             "the nodes "
              "they ran on are left out"},
     {"out", 'o', "FILE", CMD_TEXT, .preset = "-", .help = "where to write"},
     {0},
 };
 
-/* Numbers for texts, in order of first sight. A pseudonym by count cannot be turned back,
- * as the hash of a user's name can by trying names. */
+/* Numbers for texts, in order of first sight. A pseudonym by count cannot be turned
+ * back, as the hash of a user's name can by trying names. */
 struct pseudonyms {
     struct strmap ids;
     uint32_t n;
@@ -330,7 +347,8 @@ static const struct cmd convert_cmd = {
     .run = convert_run,
 };
 
-/* --- muster trace generate ---------------------------------------------------------- */
+/* --- muster trace generate
+ * ---------------------------------------------------------- */
 
 static const struct cmd_option generate_options[] = {
     {"like", 'l', "acme|seren|kalos|philly|helios|pai", CMD_CHOICE, .preset = "acme",
@@ -344,7 +362,8 @@ static const struct cmd_option generate_options[] = {
     {"days", 'd', "TIME", CMD_DURATION, .min = US_PER_H, .max = 36600 * US_PER_DAY,
      .preset = "7d", .help = "jobs are submitted for so long"},
     {"load", 0, "PERCENT", CMD_INT, .min = 1, .max = 1000,
-     .help = "GPU time that is asked for, of what the cluster has; without it, as many jobs a "
+     .help = "GPU time that is asked for, of what the cluster has; without it, as many "
+             "jobs a "
              "node and day as the site had"},
     {"one-node", 0, NULL, CMD_FLAG, .help = "only jobs that fit one node"},
     {"cluster-out", 0, "FILE", CMD_TEXT, .help = "write the cluster that goes with it"},
@@ -362,7 +381,8 @@ static bool is_directory(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-static void generate_say(const struct generate_site *site, const struct generate_result *r)
+static void generate_say(const struct generate_site *site,
+                         const struct generate_result *r)
 {
     fprintf(stderr,
             "%u jobs in %.1f days, like %s\n"
@@ -372,14 +392,15 @@ static void generate_say(const struct generate_site *site, const struct generate
             "  offered load           %12.3f\n",
             r->jobs, r->days, site->about, "", "here", "published", "GPUs of a job",
             r->gpus_mean, site->gpus_mean, "run time, mean s", r->run_mean_s,
-            site->run_mean_s, "GPU seconds of a job", r->gpu_s_per_job, site->gpu_s_per_job,
-            "failed", r->fail_rate, site->fail_rate, r->load);
+            site->run_mean_s, "GPU seconds of a job", r->gpu_s_per_job,
+            site->gpu_s_per_job, "failed", r->fail_rate, site->fail_rate, r->load);
 }
 
 static int generate_write(const struct cmd_line *line, const struct trace_list *l,
                           struct buf *cluster, struct err *err)
 {
-    const char *out = cmd_text(line, "out"), *cluster_out = cmd_text(line, "cluster-out");
+    const char *out = cmd_text(line, "out"),
+               *cluster_out = cmd_text(line, "cluster-out");
     char trace_path[4096], cluster_path[4096];
     int rc = 0;
     if (is_directory(out)) {
@@ -424,15 +445,18 @@ static int generate_run(const struct cmd_line *line)
 
 static const char *const generate_examples[] = {
     "mkdir -p demo; muster trace generate --like acme --load 90 --out demo",
-    "muster sim --cluster demo/cluster.yaml --trace demo/trace.jsonl --policy fifo,muster",
+    "muster sim --cluster demo/cluster.yaml --trace demo/trace.jsonl --policy "
+    "fifo,muster",
     NULL,
 };
 
 static const struct cmd generate_cmd = {
     .name = "generate",
     .summary = "make a synthetic trace, and its cluster, from published statistics",
-    .about = "Job counts, mean, median and longest run times, GPU counts, GPU time and failure\n"
-             "rates are the published ones of the site; sizes in powers of two, lognormal run\n"
+    .about = "Job counts, mean, median and longest run times, GPU counts, GPU time and "
+             "failure\n"
+             "rates are the published ones of the site; sizes in powers of two, "
+             "lognormal run\n"
              "times, daily and weekly arrivals and generous limits are assumptions\n"
              "(docs/data.md). The same seed gives the same trace.",
     .options = generate_options,
@@ -445,8 +469,10 @@ static const struct cmd *const subs[] = {&info_cmd, &convert_cmd, &generate_cmd,
 const struct cmd cmd_trace = {
     .name = "trace",
     .summary = "read, check, describe, convert and make traces",
-    .about = "Formats: any CSV by a mapping file (formats/ has those of the public sets), Slurm's\n"
-             "sacct, SWF, and muster's own JSON Lines; gz and zst too. docs/data.md says where\n"
+    .about = "Formats: any CSV by a mapping file (formats/ has those of the public "
+             "sets), Slurm's\n"
+             "sacct, SWF, and muster's own JSON Lines; gz and zst too. docs/data.md "
+             "says where\n"
              "each public set is to be had.",
     .subs = subs,
 };

@@ -1,8 +1,9 @@
 /* cell.c - numbers and times out of the cells of a trace, fast and exact
  *
- * A trace has millions of cells, most of them "66.0" or "2017-10-09 07:01:55". Decimals go
- * digit by digit into 64 bits and are scaled in 128; exponents take the slow way. A date's
- * day is kept from cell to cell, so that a time costs six digit pairs and two comparisons.
+ * A trace has millions of cells, most of them "66.0" or "2017-10-09 07:01:55". Decimals
+ * go digit by digit into 64 bits and are scaled in 128; exponents take the slow way. A
+ * date's day is kept from cell to cell, so that a time costs six digit pairs and two
+ * comparisons.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "trace/cell.h"
 
@@ -61,7 +62,8 @@ int cell_scaled(struct str s, int64_t mul, int64_t *ret)
     if (p < end)
         return *p == 'e' || *p == 'E' ? scaled_slow(s, mul, ret) : -EINVAL;
     int64_t small;
-    if (!part && whole <= INT64_MAX && !__builtin_mul_overflow((int64_t)whole, mul, &small)) {
+    if (!part && whole <= INT64_MAX &&
+        !__builtin_mul_overflow((int64_t)whole, mul, &small)) {
         *ret = minus ? -small : small;
         return 0;
     }
@@ -82,8 +84,8 @@ static inline unsigned pair(const char *p)
     return a > 9 || b > 9 ? 1000 : a * 10 + b;
 }
 
-/* Days from 1970-01-01 in the proleptic Gregorian calendar (H. Hinnant, "chrono-Compatible
- * Low-Level Date Algorithms", days_from_civil). */
+/* Days from 1970-01-01 in the proleptic Gregorian calendar (H. Hinnant,
+ * "chrono-Compatible Low-Level Date Algorithms", days_from_civil). */
 static int64_t days_from_civil(int64_t y, unsigned m, unsigned d)
 {
     y -= m <= 2;
@@ -156,7 +158,8 @@ static inline int64_t clock_parse(const char *p)
     memcpy(&v, p, 8);
     memcpy(&zero, "00:00:00", 8);
     uint64_t d = v ^ zero; /* digits become 0-9, colons 0, all others more than 9 */
-    const uint64_t sixes = UINT64_C(0x0606060606060606), high = UINT64_C(0xF0F0F0F0F0F0F0F0);
+    const uint64_t sixes = UINT64_C(0x0606060606060606),
+                   high = UINT64_C(0xF0F0F0F0F0F0F0F0);
     char at[8];
     if (((d | (d + sixes)) & high) != 0)
         return -1;
@@ -186,8 +189,8 @@ int cell_time(struct str s, struct cell_day *day, int64_t *ret_us)
     }
     int64_t us = day->start_us;
     if (s.len > 10) {
-        int64_t sec = s.len < 19 || (p[10] != ' ' && p[10] != 'T') ? -1
-                                                                   : clock_parse(p + 11);
+        int64_t sec =
+            s.len < 19 || (p[10] != ' ' && p[10] != 'T') ? -1 : clock_parse(p + 11);
         if (sec < 0)
             return -EINVAL;
         us += sec * US_PER_S;
@@ -212,10 +215,11 @@ int cell_clock(struct str s, int64_t *ret_us)
         struct str piece = str_cut(&rest, ':');
         bool last = rest.ptr == NULL;
         if (!piece.len || piece.ptr[0] == '-' || piece.ptr[0] == '+' ||
-            cell_scaled(piece, last ? US_PER_S : 1, &part[n]) < 0)
+            (!last && memchr(piece.ptr, '.', piece.len)))
             return -EINVAL;
-        if (!last)
-            part[n] *= US_PER_S;
+        int rc = cell_scaled(piece, US_PER_S, &part[n]);
+        if (rc < 0)
+            return rc;
         if (part[n] < 0 || part[n] > INT64_C(1000000000) * US_PER_S)
             return -ERANGE;
         n++;

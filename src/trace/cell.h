@@ -13,8 +13,9 @@ struct cell_day {
     int64_t start_us;
 };
 
-/* A decimal ("-12", "3.25", "1.2e3") times mul, rounded half away from zero. Nine digits
- * behind the point count. 0, -EINVAL (no number) or -ERANGE; *ret is then untouched. */
+/* A decimal ("-12", "3.25", "1.2e3") times mul, rounded half away from zero. Nine
+ * digits behind the point count. 0, -EINVAL (no number) or -ERANGE; *ret is then
+ * untouched. */
 int cell_scaled(struct str s, int64_t mul, int64_t *ret);
 
 /* "2017-10-09 07:01:55[.frac][Z|+08:00]" or with T, or a date alone; no zone = UTC.

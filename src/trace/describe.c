@@ -1,8 +1,8 @@
 /* describe.c - what is in a trace, in numbers
  *
  * One walk over the jobs fills the counts, then run times are sorted once for each size
- * class. Queues and users are told apart by the place of their text, since a trace keeps
- * each text once. O(jobs log jobs).
+ * class. Queues and users are told apart by the place of their text, since a trace
+ * keeps each text once. O(jobs log jobs).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "trace/describe.h"
 
@@ -16,8 +16,10 @@
 static const char *const size_names[DESCRIBE_SIZES] = {
     "no GPU", "part of one", "1", "2-7", "8", "9-64", "65-512", "> 512"};
 
-static const char *const state_names[DESCRIBE_STATES] = {
-    "done", "failed", "cancelled", "timeout", "lost", "preempted", "pending", "running"};
+static const char *const state_names[DESCRIBE_STATES] = {"done",      "failed",
+                                                         "cancelled", "timeout",
+                                                         "lost",      "preempted",
+                                                         "pending",   "running"};
 
 const char *describe_size_name(int size)
 {
@@ -91,8 +93,10 @@ static void waits_fill(const struct trace_list *l, int64_t *room, struct describ
 {
     for (uint32_t i = 0; i < l->n; i++) {
         const struct trace_job *j = &l->jobs[i];
-        int64_t from = j->eligible_us != TRACE_NEVER ? j->eligible_us : j->submit_us, wait;
-        if (j->start_us != TRACE_NEVER && !__builtin_sub_overflow(j->start_us, from, &wait))
+        int64_t from = j->eligible_us != TRACE_NEVER ? j->eligible_us : j->submit_us,
+                wait;
+        if (j->start_us != TRACE_NEVER &&
+            !__builtin_sub_overflow(j->start_us, from, &wait))
             room[d->recorded++] = wait;
     }
     times_fill(room, d->recorded, &d->wait);
@@ -178,7 +182,8 @@ void describe_trace(const struct trace_list *l, struct describe *ret)
     *ret = d;
 }
 
-/* --- for people --------------------------------------------------------------------- */
+/* --- for people
+ * --------------------------------------------------------------------- */
 
 /* A time of the trace: a date if it can be one, else the time since its zero. */
 static void moment_text(struct buf *out, int64_t us)
@@ -187,7 +192,8 @@ static void moment_text(struct buf *out, int64_t us)
     buf_z(out, us >= 5 * 365 * US_PER_DAY ? time_text(us, t) : duration_text(us, t));
 }
 
-static void times_text(struct buf *out, const char *name, const struct describe_times *t)
+static void times_text(struct buf *out, const char *name,
+                       const struct describe_times *t)
 {
     char a[24], b[24], c[24], d[24], e[24];
     if (!t->n)
@@ -199,7 +205,8 @@ static void times_text(struct buf *out, const char *name, const struct describe_
     buf_fmt(out, ", longest %s\n", duration_text(t->max_us, a));
 }
 
-static void head_text(const struct describe *d, const struct trace_list *l, struct buf *out)
+static void head_text(const struct describe *d, const struct trace_list *l,
+                      struct buf *out)
 {
     char n[24], m[24];
     buf_fmt(out, "format     %s\n", l->format);
@@ -228,7 +235,8 @@ static void load_text(const struct describe *d, uint64_t capacity_gpus, struct b
 {
     char n[24], m[24];
     buf_fmt(out, "GPU hours  %s, on average %.2f GPUs a job, at most %s\n",
-            count_text((uint64_t)d->gpu_h, n), d->gpu_mean, count_text(d->most_gpus, m));
+            count_text((uint64_t)d->gpu_h, n), d->gpu_mean,
+            count_text(d->most_gpus, m));
     buf_fmt(out, "load       %.1f GPUs busy on average over the time of submission",
             d->offered_gpus);
     if (capacity_gpus)
@@ -238,7 +246,8 @@ static void load_text(const struct describe *d, uint64_t capacity_gpus, struct b
     times_text(out, "run", &d->run);
     times_text(out, "wait", &d->wait);
     if (d->endless)
-        buf_fmt(out, "endless    %s jobs have no known run time\n", count_text(d->endless, n));
+        buf_fmt(out, "endless    %s jobs have no known run time\n",
+                count_text(d->endless, n));
 }
 
 static void group_text(struct buf *out, const char *name, int width,
@@ -260,8 +269,8 @@ void describe_text(const struct describe *d, const struct trace_list *l,
     if (!d->jobs)
         return;
     load_text(d, capacity_gpus, out);
-    buf_fmt(out, "\n  %-16s %12s %14s %6s %12s %12s\n", "GPUs of a job", "jobs", "GPU hours",
-            "%", "run p50", "run p99");
+    buf_fmt(out, "\n  %-16s %12s %14s %6s %12s %12s\n", "GPUs of a job", "jobs",
+            "GPU hours", "%", "run p50", "run p99");
     for (int i = 0; i < DESCRIBE_SIZES; i++)
         if (d->sizes[i].jobs)
             group_text(out, size_names[i], 16, &d->sizes[i], d->gpu_h, true);
@@ -277,33 +286,38 @@ void describe_text(const struct describe *d, const struct trace_list *l,
         buf_fmt(out, "  and %u more\n", d->queues - d->ntop);
 }
 
-/* --- for programs ------------------------------------------------------------------- */
+/* --- for programs
+ * ------------------------------------------------------------------- */
 
-static void times_json(struct buf *out, const char *name, const struct describe_times *t)
+static void times_json(struct buf *out, const char *name,
+                       const struct describe_times *t)
 {
     buf_fmt(out, ",\"%s\":{\"jobs\":%u", name, t->n);
     if (t->n)
-        buf_fmt(out, ",\"mean_us\":%.0f,\"p10_us\":%lld,\"p50_us\":%lld,\"p90_us\":%lld,"
-                "\"p99_us\":%lld,\"max_us\":%lld", t->mean_us, (long long)t->p10_us,
-                (long long)t->p50_us, (long long)t->p90_us, (long long)t->p99_us,
-                (long long)t->max_us);
+        buf_fmt(out,
+                ",\"mean_us\":%.0f,\"p10_us\":%lld,\"p50_us\":%lld,\"p90_us\":%lld,"
+                "\"p99_us\":%lld,\"max_us\":%lld",
+                t->mean_us, (long long)t->p10_us, (long long)t->p50_us,
+                (long long)t->p90_us, (long long)t->p99_us, (long long)t->max_us);
     buf_char(out, '}');
 }
 
 void describe_json(const struct describe *d, const struct trace_list *l,
                    uint64_t capacity_gpus, struct buf *out)
 {
-    buf_fmt(out, "{\"format\":\"%s\",\"jobs\":%u,\"gpu_jobs\":%u,\"skipped\":%llu", l->format,
-            d->jobs, d->gpu_jobs, (unsigned long long)d->skipped);
+    buf_fmt(out, "{\"format\":\"%s\",\"jobs\":%u,\"gpu_jobs\":%u,\"skipped\":%llu",
+            l->format, d->jobs, d->gpu_jobs, (unsigned long long)d->skipped);
     if (d->jobs)
         buf_fmt(out, ",\"first_submit_us\":%lld,\"last_submit_us\":%lld",
                 (long long)d->first_us, (long long)d->last_us);
     for (int i = 0; i < DESCRIBE_STATES; i++)
-        buf_fmt(out, "%s\"%s\":%u", i ? "," : ",\"states\":{", state_names[i], d->states[i]);
-    buf_fmt(out, "},\"users\":%u,\"queues\":%u,\"gpu_hours\":%.6f,\"gpus_mean\":%.6f,"
-            "\"gpus_max\":%llu,\"offered_gpus\":%.6f,\"endless\":%u", d->users, d->queues,
-            d->gpu_h, d->gpu_mean, (unsigned long long)d->most_gpus, d->offered_gpus,
-            d->endless);
+        buf_fmt(out, "%s\"%s\":%u", i ? "," : ",\"states\":{", state_names[i],
+                d->states[i]);
+    buf_fmt(out,
+            "},\"users\":%u,\"queues\":%u,\"gpu_hours\":%.6f,\"gpus_mean\":%.6f,"
+            "\"gpus_max\":%llu,\"offered_gpus\":%.6f,\"endless\":%u",
+            d->users, d->queues, d->gpu_h, d->gpu_mean,
+            (unsigned long long)d->most_gpus, d->offered_gpus, d->endless);
     if (capacity_gpus)
         buf_fmt(out, ",\"load\":%.6f", d->offered_gpus / (double)capacity_gpus);
     times_json(out, "run", &d->run);
@@ -318,7 +332,8 @@ void describe_json(const struct describe *d, const struct trace_list *l,
     for (uint32_t i = 0; i < d->ntop; i++) {
         buf_z(out, i ? ",{\"name\":" : "{\"name\":");
         buf_json(out, d->top[i].name);
-        buf_fmt(out, ",\"jobs\":%u,\"gpu_hours\":%.6f}", d->top[i].jobs, d->top[i].gpu_h);
+        buf_fmt(out, ",\"jobs\":%u,\"gpu_hours\":%.6f}", d->top[i].jobs,
+                d->top[i].gpu_h);
     }
     buf_z(out, "]}\n");
 }

@@ -7,13 +7,21 @@
 #include "trace/trace.h"
 
 enum describe_size { /* by GPUs of the whole job */
-    SIZE_CPU = 0, SIZE_SHARE, SIZE_1, SIZE_2_7, SIZE_8, SIZE_9_64, SIZE_65_512, SIZE_MORE,
-    DESCRIBE_SIZES
+                     SIZE_CPU = 0,
+                     SIZE_SHARE,
+                     SIZE_1,
+                     SIZE_2_7,
+                     SIZE_8,
+                     SIZE_9_64,
+                     SIZE_65_512,
+                     SIZE_MORE,
+                     DESCRIBE_SIZES
 };
 
 enum { DESCRIBE_STATES = TRACE_RUNNING + 1, DESCRIBE_QUEUES_MAX = 12 };
 
-/* A quantile q of n values is the one at rank ceil(q n), counted from 1 (nearest rank). */
+/* A quantile q of n values is the one at rank ceil(q n), counted from 1 (nearest
+ * rank). */
 struct describe_times {
     uint32_t n;
     double mean_us;
@@ -38,7 +46,8 @@ struct describe {
     double gpu_h, gpu_mean;        /* gpu_mean: GPUs of a GPU job */
     double offered_gpus;           /* GPU time / time from first to last submit */
     uint64_t most_gpus;
-    struct describe_times run, wait; /* run: of GPU jobs; wait: recorded start - eligible
+    struct describe_times run,
+        wait; /* run: of GPU jobs; wait: recorded start - eligible
                                         (else submit) */
     struct describe_group sizes[DESCRIBE_SIZES];
     struct describe_group top[DESCRIBE_QUEUES_MAX]; /* queues with most GPU hours */

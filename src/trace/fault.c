@@ -1,8 +1,8 @@
 /* fault.c - recorded node faults
  *
- * Events come in time order. An end belongs to the oldest open fault of its node that has
- * the same type, else to the oldest open one: a node can have two faults at once (it happens
- * twice in the InfiniteHBD trace). O(events x open faults of a node).
+ * Events come in time order. An end belongs to the oldest open fault of its node that
+ * has the same type, else to the oldest open one: a node can have two faults at once
+ * (it happens twice in the InfiniteHBD trace). O(events x open faults of a node).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "trace/fault.h"
 
@@ -98,8 +98,10 @@ static int event_read(struct reading *r, size_t i, const json_t *e, struct err *
     bool begin = what && !strcmp(what, "fault_start");
     if (!begin && (!what || strcmp(what, "fault_end")))
         return bad(r, i, err, "event_type is neither fault_start nor fault_end");
-    struct fault f = {.start_us = llround(days * (double)US_PER_DAY), .end_us = FAULT_OPEN,
-                      .level = member(r, type, "Level"), .class_ = member(r, type, "Class"),
+    struct fault f = {.start_us = llround(days * (double)US_PER_DAY),
+                      .end_us = FAULT_OPEN,
+                      .level = member(r, type, "Level"),
+                      .class_ = member(r, type, "Class"),
                       .what = member(r, type, "Desc")};
     if (!f.level.ptr || !f.class_.ptr || !f.what.ptr)
         return bad(r, i, err, "fault_type lacks Level, Class or Desc");
@@ -114,15 +116,17 @@ static int event_read(struct reading *r, size_t i, const json_t *e, struct err *
     return 0;
 }
 
-int fault_parse(struct fault_list *ret, const char *name, struct str json, struct err *err)
+int fault_parse(struct fault_list *ret, const char *name, struct str json,
+                struct err *err)
 {
     struct reading r = {.name = name};
     json_error_t why;
-    json_t *root = json_loadb(json.ptr ? json.ptr : "", json.len, JSON_REJECT_DUPLICATES,
-                              &why);
+    json_t *root =
+        json_loadb(json.ptr ? json.ptr : "", json.len, JSON_REJECT_DUPLICATES, &why);
     int rc = 0;
     if (!root)
-        return err_set(err, EINVAL, "%s:%d:%d: %s", name, why.line, why.column, why.text);
+        return err_set(err, EINVAL, "%s:%d:%d: %s", name, why.line, why.column,
+                       why.text);
     if (!json_is_array(root))
         rc = err_set(err, EINVAL, "%s:1:1: a list of events is expected", name);
     for (size_t i = 0; rc == 0 && i < json_array_size(root); i++)
@@ -156,7 +160,8 @@ void fault_list_done(struct fault_list *l)
     *l = (struct fault_list){0};
 }
 
-/* --- statistics --------------------------------------------------------------------- */
+/* --- statistics
+ * --------------------------------------------------------------------- */
 
 static int order_i64(const void *pa, const void *pb)
 {
@@ -194,7 +199,8 @@ static uint32_t repairs(const struct fault_list *l, struct str level, struct str
     return n;
 }
 
-static void classes_count(const struct fault_list *l, struct fault_stats *s, int64_t *room)
+static void classes_count(const struct fault_list *l, struct fault_stats *s,
+                          int64_t *room)
 {
     for (uint32_t i = 0; i < l->faults.n; i++) {
         const struct fault *f = &l->faults.at[i];

@@ -1,19 +1,21 @@
 /* generate.c - a synthetic cluster and trace out of published statistics
  *
- * Published (AcmeTrace's cluster_summary.csv, HeliosArtifact's helios_cluster_summary.csv):
- * numbers of jobs, mean, median and largest run time, mean and largest GPU count, GPU time,
- * rates of failure and cancellation. The rest is assumption:
- *   sizes     1, 2, 4, ... GPUs (a quarter and a half too where the mean is below 1) with
- *             p(size) ~ r^log2(size); r is found by bisection so that the mean is the
- *             published one. Where that would leave fewer than half of the jobs at one GPU
- *             (the published median of all sites), half are put there first.
- *   run time  lognormal, sigma^2 = 2 ln(mean / median), times size^a; a is found by bisection
- *             so that GPU time a job is the published one. Cut at the published maximum and
- *             then scaled until the sample's mean is the published mean.
+ * Published (AcmeTrace's cluster_summary.csv, HeliosArtifact's
+ * helios_cluster_summary.csv): numbers of jobs, mean, median and largest run time, mean
+ * and largest GPU count, GPU time, rates of failure and cancellation. The rest is
+ * assumption:
+ *   sizes     1, 2, 4, ... GPUs (a quarter and a half too where the mean is below 1)
+ *             with p(size) ~ r^log2(size); r is found by bisection so that the mean is
+ *             the published one. Where that would leave fewer than half of the jobs at
+ *             one GPU (the published median of all sites), half are put there first.
+ *   run time  lognormal, sigma^2 = 2 ln(mean / median), times size^a; a is found by
+ *             bisection so that GPU time a job is the published one. Cut at the
+ *             published maximum and then scaled until the sample's mean is the
+ *             published mean.
  *   load      a wanted load is met within 1 % by the number of jobs (draws_fit).
- *   arrivals  Poisson given their number: rate 1 + 0.6 sin, lowest at 03:00, 0.5 on days
- *             6 and 7 of a week.
- *   limits    the run time times 1.05 to 4, rounded up to what people write (1 h ... 60 d).
+ *   arrivals  Poisson given their number: rate 1 + 0.6 sin, lowest at 03:00, 0.5 on
+ *             days 6 and 7 of a week.
+ *   limits    the run time times 1.05 to 4, rounded up to 1 h, 2 h, ... 60 d.
  *   users     64 of Zipf weights in 8 queues.
  * All draws come from base/rng streams of the seed, one a purpose. O(jobs log jobs).
  * SPDX-License-Identifier: Apache-2.0 */
@@ -29,27 +31,40 @@
 #include "base/vec.h"
 #include "trace/jsonl.h"
 
-enum { SIZES_MAX = 16, USERS = 64, QUEUES = 8, JOBS_MAX = 20000000, NODES_MAX = 1 << 17 };
-enum { STREAM_ARRIVAL = 1, STREAM_SIZE, STREAM_RUN, STREAM_LIMIT, STREAM_END, STREAM_USER };
+enum {
+    SIZES_MAX = 16,
+    USERS = 64,
+    QUEUES = 8,
+    JOBS_MAX = 20000000,
+    NODES_MAX = 1 << 17
+};
+enum {
+    STREAM_ARRIVAL = 1,
+    STREAM_SIZE,
+    STREAM_RUN,
+    STREAM_LIMIT,
+    STREAM_END,
+    STREAM_USER
+};
 
 #define DAYS_DEFAULT 7.0
 #define DAYS_MAX 36600.0
 
 const struct generate_site generate_sites[] = {
-    {"seren", "Acme's Seren, March to August 2023", 663813, 184, 286, 8, "A100-SXM4-80GB",
-     1414.335, 122, 1209604, 5.68, 1024, (4560592618.0 + 14274584510.0 + 2675447459.0) / 663813,
-     0.429, 0.075},
-    {"kalos", "Acme's Kalos, March to August 2023", 19907, 184, 302, 8, "A100-SXM4-80GB",
-     1259.689, 124, 625740, 26.77, 1024, (1667685146.0 + 3239202064.0 + 426292851.0) / 19907,
-     0.397, 0.062},
+    {"seren", "Acme's Seren, March to August 2023", 663813, 184, 286, 8,
+     "A100-SXM4-80GB", 1414.335, 122, 1209604, 5.68, 1024,
+     (4560592618.0 + 14274584510.0 + 2675447459.0) / 663813, 0.429, 0.075},
+    {"kalos", "Acme's Kalos, March to August 2023", 19907, 184, 302, 8,
+     "A100-SXM4-80GB", 1259.689, 124, 625740, 26.77, 1024,
+     (1667685146.0 + 3239202064.0 + 426292851.0) / 19907, 0.397, 0.062},
     {"philly", "Microsoft Philly, August to December 2017", 112956, 137, 352, 8, "P100",
      18006.055, 874, 4240676, 1.928, 128,
      (2210176414.0 + 2025326056.0 + 2659215061.0) / 112956, 0.305, 0.09},
-    {"helios", "SenseTime Helios, April to September 2020", 1580464, 183, 777, 8, "V100",
-     6651.681, 206, 4320009, 3.716, 2048,
+    {"helios", "SenseTime Helios, April to September 2020", 1580464, 183, 777, 8,
+     "V100", 6651.681, 206, 4320009, 3.716, 2048,
      (39994296320.0 + 30715109125.0 + 7288334702.0) / 1580464, 0.155, 0.221},
-    {"pai", "Alibaba PAI, July and August 2020", 1037085, 62, 812, 8, "T4", 4787.109, 480.667,
-     626371, 0.683, 8, 0, 0, 0},
+    {"pai", "Alibaba PAI, July and August 2020", 1037085, 62, 812, 8, "T4", 4787.109,
+     480.667, 626371, 0.683, 8, 0, 0, 0},
     {0},
 };
 
@@ -61,7 +76,8 @@ const struct generate_site *generate_site_find(const char *name)
     return NULL;
 }
 
-/* --- sizes -------------------------------------------------------------------------- */
+/* --- sizes
+ * -------------------------------------------------------------------------- */
 
 struct sizes {
     double gpus[SIZES_MAX], p[SIZES_MAX], factor[SIZES_MAX]; /* factor: gpus^a */
@@ -130,7 +146,8 @@ static void sizes_cut(struct sizes *s, uint32_t most)
         s->p[i] /= left;
 }
 
-/* a of gpus^a such that E[gpus x run] / E[run] / E[gpus] is as published (1 for a = 0). */
+/* a of gpus^a such that E[gpus x run] / E[run] / E[gpus] is as published (1 for a =
+ * 0). */
 static double sizes_relate(const struct generate_site *site, const struct sizes *s)
 {
     double lo = 0, hi = 2, mean = sizes_mean(s, 1);
@@ -159,7 +176,8 @@ static uint32_t pick(const double *p, uint32_t n, double u)
     return i;
 }
 
-/* --- times -------------------------------------------------------------------------- */
+/* --- times
+ * -------------------------------------------------------------------------- */
 
 static double rate_at(double day)
 {
@@ -212,7 +230,8 @@ static int64_t limit_of(int64_t run_us, double times)
     return run_us + run_us / 20;
 }
 
-/* --- jobs --------------------------------------------------------------------------- */
+/* --- jobs
+ * --------------------------------------------------------------------------- */
 
 struct making {
     const struct generate_options *o;
@@ -256,8 +275,9 @@ static double draws_make(struct making *m)
     return gpu_s;
 }
 
-/* The draws' heavy tail moves the GPU time far from its mean: a wanted load is reached by
- * drawing more or fewer jobs (the same ones first), or by fitting the days to given jobs. */
+/* The draws' heavy tail moves the GPU time far from its mean: a wanted load is reached
+ * by drawing more or fewer jobs (the same ones first), or by fitting the days to given
+ * jobs. */
 static void draws_fit(struct making *m)
 {
     double capacity = (double)m->nodes * m->site->gpus_per_node * 86400;
@@ -301,7 +321,8 @@ static void job_write(struct making *m, uint32_t i, struct buf *out)
     jsonl_job(out, &j);
 }
 
-/* Jobs a day: as the wanted load needs them, or as the site had them on so many nodes. */
+/* Jobs a day: as the wanted load needs them, or as the site had them on so many
+ * nodes. */
 static double jobs_per_day(const struct making *m)
 {
     double gpu_s = 0, run = m->site->run_mean_s;
@@ -327,13 +348,16 @@ static int extent_settle(struct making *m, struct err *err)
     return 0;
 }
 
-static void cluster_write(const struct generate_site *site, uint32_t nodes, struct buf *out)
+static void cluster_write(const struct generate_site *site, uint32_t nodes,
+                          struct buf *out)
 {
-    buf_fmt(out, "# Made by muster trace generate --like %s: %s.\n", site->name, site->about);
+    buf_fmt(out, "# Made by muster trace generate --like %s: %s.\n", site->name,
+            site->about);
     buf_fmt(out, "name: %s\nlevels: [block, rack]\nnodes:\n", site->name);
     buf_fmt(out, "  - name: \"n{00000}\"\n    count: %u\n", nodes);
     buf_fmt(out, "    cpus: %u\n    memory: 1TiB\n", site->gpus_per_node * 16);
-    buf_fmt(out, "    gpus: {type: %s, count: %u}\n", site->gpu_type, site->gpus_per_node);
+    buf_fmt(out, "    gpus: {type: %s, count: %u}\n", site->gpu_type,
+            site->gpus_per_node);
     buf_z(out, "    place: {block: \"b{000}\", rack: \"r{0000}\"}\n"
                "    per: {block: 128, rack: 16}\n");
 }
@@ -386,7 +410,8 @@ static int jobs_make(struct making *m, struct trace_list *ret, struct err *err)
 }
 
 int generate_trace(const struct generate_options *o, struct trace_list *ret,
-                   struct buf *cluster, struct generate_result *ret_result, struct err *err)
+                   struct buf *cluster, struct generate_result *ret_result,
+                   struct err *err)
 {
     struct making m = {.o = o, .site = o->site};
     m.nodes = o->nodes ? o->nodes : o->site->nodes;

@@ -22,8 +22,8 @@ struct generate_site {
     double fail_rate, cancel_rate; /* of GPU jobs; 0: not published */
 };
 
-/* By name ("seren", "kalos", "philly", "helios", "pai"; "acme" is seren); NULL: none. generate_sites is the
- * table, ended by a row without a name. */
+/* By name ("seren", "kalos", "philly", "helios", "pai"; "acme" is seren); NULL: none.
+ * generate_sites is the table, ended by a row without a name. */
 extern const struct generate_site generate_sites[];
 const struct generate_site *generate_site_find(const char *name);
 
@@ -31,9 +31,10 @@ struct generate_options {
     const struct generate_site *site;
     uint64_t seed;
     uint32_t nodes;  /* 0: the site's */
-    uint32_t jobs;   /* exactly so many, over as many days as the load wants; 0: by days */
+    uint32_t
+        jobs; /* exactly so many, over as many days as the load wants; 0: by days */
     double days;     /* 0: 7 */
-    double load;     /* offered GPU time / capacity; 0: as many jobs a day and node as the
+    double load; /* offered GPU time / capacity; 0: as many jobs a day and node as the
                         site had */
     bool one_node;   /* only jobs that fit one node */
 };
@@ -44,10 +45,11 @@ struct generate_result {
     double days, load, run_mean_s, gpus_mean, gpu_s_per_job, fail_rate;
 };
 
-/* A trace in time order (ret: give it to trace_list_done) and, if cluster is not NULL, the
- * cluster file that goes with it. Same options, same bytes on one machine's libm.
+/* A trace in time order (ret: give it to trace_list_done) and, if cluster is not NULL,
+ * the cluster file that goes with it. Same options, same bytes on one machine's libm.
  * 0, or -EINVAL/-ERANGE with err. */
 int generate_trace(const struct generate_options *o, struct trace_list *ret,
-                   struct buf *cluster, struct generate_result *ret_result, struct err *err);
+                   struct buf *cluster, struct generate_result *ret_result,
+                   struct err *err);
 
 #endif

@@ -1,13 +1,13 @@
 /* jsonl.c - muster's own trace format: one JSON object a line
  *
- * The keys are the fields of struct trace_job, by the tables below, which serve reader and
- * writer alike. A first object with "muster_trace" is the head. A line is found by the CSV
- * reader with a delimiter that JSON cannot hold. Unknown keys are refused: a typing error
- * must not silently become a default.
+ * The keys are the fields of struct trace_job, by the tables below, which serve reader
+ * and writer alike. A first object with "muster_trace" is the head. A line is found by
+ * the CSV reader with a delimiter that JSON cannot hold. Unknown keys are refused: a
+ * typing error must not silently become a default.
  *
- * Most lines are flat: integers and plain ASCII strings. Those are read in one pass without
- * a tree (a tenth of the cost); a line with anything else in it, mistakes too, is left to
- * jansson, so there is one judge of what is right.
+ * Most lines are flat: integers and plain ASCII strings. Those are read in one pass
+ * without a tree (a tenth of the cost); a line with anything else in it, mistakes too,
+ * is left to jansson, so there is one judge of what is right.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "trace/jsonl.h"
 
@@ -79,8 +79,8 @@ static const struct text_key {
     {NULL, 0, false},
 };
 
-static const char *const state_names[] = {"done", "failed", "cancelled", "timeout", "lost",
-                                          "preempted", "pending", "running"};
+static const char *const state_names[] = {"done", "failed",    "cancelled", "timeout",
+                                          "lost", "preempted", "pending",   "running"};
 
 static int64_t number_get(const void *from, const struct number_key *k)
 {
@@ -103,7 +103,8 @@ static void number_set(void *to, const struct number_key *k, int64_t v)
         *(uint32_t *)(void *)at = (uint32_t)v;
 }
 
-/* --- writing ------------------------------------------------------------------------ */
+/* --- writing
+ * ------------------------------------------------------------------------ */
 
 void jsonl_head(struct buf *out, uint32_t gpus_per_node, struct str remark)
 {
@@ -129,7 +130,8 @@ static void numbers_write(struct buf *out, const struct number_key *k, const voi
 {
     for (; k->name; k++) {
         int64_t v = number_get(from, k);
-        bool milli = k->type == TYPE_U32 && k->hi == 1000; /* says nothing without GPUs */
+        bool milli =
+            k->type == TYPE_U32 && k->hi == 1000; /* says nothing without GPUs */
         if (v == k->unset || (milli && !has_gpus))
             continue;
         key_write(out, k->name);
@@ -153,7 +155,8 @@ void jsonl_job(struct buf *out, const struct trace_job *j)
 {
     buf_char(out, '{');
     for (const struct text_key *k = job_texts; k->name; k++) {
-        const struct str *s = (const struct str *)(const void *)((const char *)j + k->at);
+        const struct str *s =
+            (const struct str *)(const void *)((const char *)j + k->at);
         if (!s->len)
             continue;
         key_write(out, k->name);
@@ -176,7 +179,8 @@ void jsonl_job(struct buf *out, const struct trace_job *j)
     buf_z(out, "}\n");
 }
 
-/* --- reading ------------------------------------------------------------------------ */
+/* --- reading
+ * ------------------------------------------------------------------------ */
 
 static int jsonl_open(struct trace *t, struct infile *in, struct err *err)
 {
@@ -210,8 +214,9 @@ static int key_err(const struct jsonl *s, struct str line, const char *key, int 
 }
 
 /* 1: the key is one of the table's and now set; 0: it is not; -errno. */
-static int number_read(const struct jsonl *s, struct str line, const struct number_key *k,
-                       void *to, const char *key, const json_t *v, struct err *err)
+static int number_read(const struct jsonl *s, struct str line,
+                       const struct number_key *k, void *to, const char *key,
+                       const json_t *v, struct err *err)
 {
     for (; k->name; k++) {
         if (strcmp(k->name, key))
@@ -227,8 +232,8 @@ static int number_read(const struct jsonl *s, struct str line, const struct numb
     return 0;
 }
 
-static int text_read(struct trace *t, struct str line, struct trace_job *j, const char *key,
-                     const json_t *v, struct err *err)
+static int text_read(struct trace *t, struct str line, struct trace_job *j,
+                     const char *key, const json_t *v, struct err *err)
 {
     for (const struct text_key *k = job_texts; k->name; k++) {
         if (strcmp(k->name, key))
@@ -252,7 +257,8 @@ static int types_read(struct trace *t, struct str line, const json_t *v,
     char joined[1024];
     size_t len = 0;
     if (!json_is_array(v) || n > TRACE_TYPES_MAX)
-        return key_err(t->own, line, "types", EINVAL, err, "must be a list of at most six");
+        return key_err(t->own, line, "types", EINVAL, err,
+                       "must be a list of at most six");
     for (size_t i = 0; i < n; i++) {
         const json_t *e = json_array_get(v, i);
         size_t add = json_is_string(e) ? json_string_length(e) : 0;
@@ -301,8 +307,8 @@ static int part_read(struct trace *t, struct str line, struct trace_part *p, jso
     return 0;
 }
 
-static int parts_read(struct trace *t, struct str line, struct trace_job *j, const json_t *v,
-                      struct err *err)
+static int parts_read(struct trace *t, struct str line, struct trace_job *j,
+                      const json_t *v, struct err *err)
 {
     struct jsonl *s = t->own;
     size_t n = json_array_size(v);
@@ -347,7 +353,8 @@ static int job_read(struct trace *t, struct str line, json_t *row, struct trace_
     return 1;
 }
 
-static int head_read(struct trace *t, struct str line, const json_t *row, struct err *err)
+static int head_read(struct trace *t, struct str line, const json_t *row,
+                     struct err *err)
 {
     const json_t *version = json_object_get(row, "muster_trace");
     const json_t *gpus = json_object_get(row, "gpus_per_node");
@@ -370,7 +377,8 @@ static int head_read(struct trace *t, struct str line, const json_t *row, struct
     return 0;
 }
 
-/* --- flat lines --------------------------------------------------------------------- */
+/* --- flat lines
+ * --------------------------------------------------------------------- */
 
 struct flat {
     const char *p, *end;
@@ -406,7 +414,8 @@ static bool flat_text(struct flat *f, struct str *ret)
     if (!flat_byte(f, '"'))
         return false;
     const char *from = f->p;
-    while (f->p < f->end && *f->p >= ' ' && *f->p < 0x7f && *f->p != '"' && *f->p != '\\')
+    while (f->p < f->end && *f->p >= ' ' && *f->p < 0x7f && *f->p != '"' &&
+           *f->p != '\\')
         f->p++;
     *ret = (struct str){from, (size_t)(f->p - from)};
     return f->p < f->end && *f->p++ == '"';
@@ -433,7 +442,8 @@ static const char *flat_key_name(uint32_t k)
                            : "state";
 }
 
-/* The key's place, found fast when keys come in the tables' order; FLAT_KEYS: another. */
+/* The key's place, found fast when keys come in the tables' order; FLAT_KEYS:
+ * another. */
 static uint32_t flat_key(struct flat *f)
 {
     struct str name;
@@ -495,7 +505,8 @@ static bool flat_read(struct trace *t, struct str line, struct trace_job *j)
     return true;
 }
 
-/* --- lines -------------------------------------------------------------------------- */
+/* --- lines
+ * -------------------------------------------------------------------------- */
 
 static int line_parse(struct jsonl *s, const struct csv_row *row, struct err *err)
 {
@@ -508,8 +519,8 @@ static int line_parse(struct jsonl *s, const struct csv_row *row, struct err *er
     if (s->row && json_is_object(s->row))
         return 0;
     return err_set(err, EINVAL, "%s:%llu:%d: %s", csv_name(s->csv),
-                   (unsigned long long)row->line, s->row || why.position < 1 ? 1
-                                                                            : why.position,
+                   (unsigned long long)row->line,
+                   s->row || why.position < 1 ? 1 : why.position,
                    s->row ? "an object is expected" : why.text);
 }
 

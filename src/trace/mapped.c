@@ -1,9 +1,9 @@
 /* mapped.c - rows of any CSV through a mapping file
  *
- * Opening finds the column of each mapped field, and fills a prototype job with all that is
- * constant. A row then costs: the filters, a copy of the prototype, and one small step a
- * mapped column; columns that nobody asked for are never looked at. Dates, words, types and
- * tags are remembered by text (cell.h, reader.h).
+ * Opening finds the column of each mapped field, and fills a prototype job with all
+ * that is constant. A row then costs: the filters, a copy of the prototype, and one
+ * small step a mapped column; columns that nobody asked for are never looked at. Dates,
+ * words, types and tags are remembered by text (cell.h, reader.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +22,8 @@ struct scratch {
 
 enum { MEMO_BITS = 6, MEMO_LEN_MAX = 8 };
 
-/* What a short text meant when it was last seen: its intern id, or a filter's answer. */
+/* What a short text meant when it was last seen: its intern id, or a filter's
+ * answer. */
 struct memo {
     uint64_t key;
     uint32_t len; /* 0: empty */
@@ -92,8 +93,10 @@ static bool step_in_set(struct step *s, const struct strmap *set, struct str cel
     struct memo *memo = memo_of(s, cell, &key);
     if (!memo)
         return strmap_get(set, cell) != MAP_NONE;
-    if (memo->len != cell.len || memo->key != key)
-        *memo = (struct memo){key, (uint32_t)cell.len, strmap_get(set, cell) != MAP_NONE};
+    if (memo->len != cell.len || memo->key != key) {
+        bool in = strmap_get(set, cell) != MAP_NONE;
+        *memo = (struct memo){key, (uint32_t)cell.len, in};
+    }
     return memo->is;
 }
 
@@ -106,7 +109,8 @@ static struct str row_text(const struct csv_row *row)
 }
 
 /* The next row that is no comment and no empty line. */
-static int row_next(struct trace *t, struct mapped *m, struct csv_row *row, struct err *err)
+static int row_next(struct trace *t, struct mapped *m, struct csv_row *row,
+                    struct err *err)
 {
     int rc;
     while ((rc = csv_next(m->csv, row, err)) > 0) {
@@ -123,9 +127,11 @@ static int row_next(struct trace *t, struct mapped *m, struct csv_row *row, stru
     return rc;
 }
 
-/* --- opening ------------------------------------------------------------------------ */
+/* --- opening
+ * ------------------------------------------------------------------------ */
 
-static bool column_find(const struct str *names, uint32_t n, struct str name, uint32_t *ret)
+static bool column_find(const struct str *names, uint32_t n, struct str name,
+                        uint32_t *ret)
 {
     for (uint32_t i = 0; i < n; i++)
         if (str_eq(str_trim(names[i]), name)) {
@@ -256,7 +262,8 @@ static int proto_put(struct trace *t, struct mapped *m, uint32_t field, struct e
     return 0;
 }
 
-/* A filter that reads the very number that the field wants (a window of submit times). */
+/* A filter that reads the very number that the field wants (a window of submit
+ * times). */
 static int32_t keep_same(const struct mapped *m, const struct step *s)
 {
     for (uint32_t i = 0; i < m->nkeeps; i++) {
@@ -268,8 +275,8 @@ static int32_t keep_same(const struct mapped *m, const struct step *s)
     return -1;
 }
 
-static int field_open(struct trace *t, struct mapped *m, const struct str *names, uint32_t n,
-                      uint32_t field, uint64_t line, struct err *err)
+static int field_open(struct trace *t, struct mapped *m, const struct str *names,
+                      uint32_t n, uint32_t field, uint64_t line, struct err *err)
 {
     const struct mapping_column *c = &m->map->fields[field];
     struct step *s = &m->steps[m->nsteps];
@@ -291,8 +298,10 @@ static int field_open(struct trace *t, struct mapped *m, const struct str *names
     }
     if (c->optional)
         return 0;
-    return err_set(err, EINVAL, "%s:%llu:1: no column '" STR_FMT "', which mapping %s needs "
-                   "for %s", csv_name(m->csv), (unsigned long long)line, STR_ARG(c->column),
+    return err_set(err, EINVAL,
+                   "%s:%llu:1: no column '" STR_FMT "', which mapping %s needs "
+                   "for %s",
+                   csv_name(m->csv), (unsigned long long)line, STR_ARG(c->column),
                    t->format, mapping_field_name((int)field));
 }
 
@@ -320,8 +329,10 @@ static int columns_open(struct trace *t, struct mapped *m, const struct str *nam
         s->field = FIELDS;
         s->same_as = -1;
         if (!column_find(names, n, s->from->column, &s->column))
-            return err_set(err, EINVAL, "%s:%llu:1: no column '" STR_FMT "', which mapping "
-                           "%s filters by", csv_name(m->csv), (unsigned long long)line,
+            return err_set(err, EINVAL,
+                           "%s:%llu:1: no column '" STR_FMT "', which mapping "
+                           "%s filters by",
+                           csv_name(m->csv), (unsigned long long)line,
                            STR_ARG(s->from->column), t->format);
         m->nkeeps++;
     }
@@ -360,7 +371,8 @@ static void mapped_close(struct trace *t)
     free(m);
 }
 
-/* --- rows --------------------------------------------------------------------------- */
+/* --- rows
+ * --------------------------------------------------------------------------- */
 
 static bool cell_is_missing(const struct mapping *map, struct str cell)
 {
@@ -378,8 +390,8 @@ static const char *kind_name(const struct step *s)
     return s->field == FIELDS ? "filtered column" : mapping_field_name((int)s->field);
 }
 
-static int cell_bad(const struct mapped *m, const struct csv_row *row, const struct step *s,
-                    int rc, struct err *err)
+static int cell_bad(const struct mapped *m, const struct csv_row *row,
+                    const struct step *s, int rc, struct err *err)
 {
     struct str c = row->cells[s->column];
     int len = c.len < 60 ? (int)c.len : 60;
@@ -464,8 +476,8 @@ static int64_t divide_up(int64_t v, uint32_t by)
 }
 
 /* GPUs as devices and a share of each; CPU and memory for each task. */
-static int amounts_settle(struct trace *t, const struct mapping *map, struct trace_job *j,
-                          const struct scratch *x)
+static int amounts_settle(struct trace *t, const struct mapping *map,
+                          struct trace_job *j, const struct scratch *x)
 {
     int64_t g = x->gpus_milli, tasks = x->nodes ? x->nodes : 1;
     bool share = g > 0 && g < 1000;

@@ -1,8 +1,9 @@
 /* mapping.c - reads mapping files
  *
- * A mapping is a table of fields (below) over a table of units. The YAML tree is checked
- * key by key, so that each mistake names its line; what comes out needs no further checks
- * while rows are read. Field rows have a kind, the kind decides which units fit.
+ * A mapping is a table of fields (below) over a table of units. The YAML tree is
+ * checked key by key, so that each mistake names its line; what comes out needs no
+ * further checks while rows are read. Field rows have a kind, the kind decides which
+ * units fit.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "trace/mapping.h"
 
@@ -101,8 +102,8 @@ int mapping_state(struct str word)
     return -1;
 }
 
-static int unit_set(struct mapping_column *c, enum field_kind kind, const struct ynode *n,
-                    const char *name, struct err *err)
+static int unit_set(struct mapping_column *c, enum field_kind kind,
+                    const struct ynode *n, const char *name, struct err *err)
 {
     struct str text = name ? str_of(name) : n->text;
     for (uint32_t i = 0; i < sizeof units / sizeof *units; i++)
@@ -126,8 +127,8 @@ static int scalar(const struct ynode *n, struct str *ret, struct err *err)
 }
 
 /* One value as a cell would hold it, through the column's own unit. */
-static int value_of(struct mapping_column *c, enum field_kind kind, const struct ynode *n,
-                    int64_t *ret, struct err *err)
+static int value_of(struct mapping_column *c, enum field_kind kind,
+                    const struct ynode *n, int64_t *ret, struct err *err)
 {
     struct str s = {0};
     struct cell_day day = {0};
@@ -137,7 +138,8 @@ static int value_of(struct mapping_column *c, enum field_kind kind, const struct
     if (kind == KIND_STATE) {
         int state = mapping_state(s);
         if (state < 0)
-            return ynode_err(n, EINVAL, err, "'" STR_FMT "' is not a state (done, failed, "
+            return ynode_err(n, EINVAL, err,
+                             "'" STR_FMT "' is not a state (done, failed, "
                              "cancelled, timeout, lost, preempted, pending, running)",
                              STR_ARG(s));
         *ret = state;
@@ -150,7 +152,8 @@ static int value_of(struct mapping_column *c, enum field_kind kind, const struct
     else
         rc = cell_scaled(s, c->mul, ret);
     if (rc < 0)
-        return ynode_err(n, -rc, err, "'" STR_FMT "' does not fit the unit", STR_ARG(s));
+        return ynode_err(n, -rc, err, "'" STR_FMT "' does not fit the unit",
+                         STR_ARG(s));
     return 0;
 }
 
@@ -180,8 +183,8 @@ static int words_read(struct mapping *m, struct mapping_column *c, enum field_ki
 }
 
 /* `default:` or `constant:`. */
-static int preset_read(struct mapping_column *c, enum field_kind kind, const struct ynode *n,
-                       struct err *err)
+static int preset_read(struct mapping_column *c, enum field_kind kind,
+                       const struct ynode *n, struct err *err)
 {
     c->has_preset = true;
     return kind_is_text(kind) ? scalar(n, &c->preset_text, err)
@@ -200,7 +203,8 @@ static int per_read(struct mapping_column *c, const struct ynode *n, struct err 
     return 0;
 }
 
-static int separator_read(struct mapping_column *c, const struct ynode *n, struct err *err)
+static int separator_read(struct mapping_column *c, const struct ynode *n,
+                          struct err *err)
 {
     struct str s = {0};
     int rc = scalar(n, &s, err);
@@ -211,11 +215,12 @@ static int separator_read(struct mapping_column *c, const struct ynode *n, struc
     return rc;
 }
 
-static int column_from_map(struct mapping *m, struct mapping_column *c, enum field_kind kind,
-                           const struct ynode *n, struct err *err)
+static int column_from_map(struct mapping *m, struct mapping_column *c,
+                           enum field_kind kind, const struct ynode *n, struct err *err)
 {
-    static const char *const keys[] = {"column", "constant", "default", "unit", "optional",
-                                       "per", "separator", "words", "other", NULL};
+    static const char *const keys[] = {"column",   "constant", "default",   "unit",
+                                       "optional", "per",      "separator", "words",
+                                       "other",    NULL};
     const struct ynode *y;
     int rc = ynode_only(n, keys, err);
     if (rc == 0 && (y = ynode_get(n, "column")))
@@ -254,8 +259,8 @@ static int column_from_map(struct mapping *m, struct mapping_column *c, enum fie
 }
 
 /* `field: column` is short for `field: {column: column}`. */
-static int column_read(struct mapping *m, struct mapping_column *c, enum field_kind kind,
-                       const struct ynode *n, struct err *err)
+static int column_read(struct mapping *m, struct mapping_column *c,
+                       enum field_kind kind, const struct ynode *n, struct err *err)
 {
     if (n->kind == YNODE_MAP)
         return column_from_map(m, c, kind, n, err);
@@ -310,14 +315,16 @@ static int keep_set_read(struct mapping_keep *k, const struct ynode *n, struct e
     return 0;
 }
 
-static int keep_range_read(struct mapping_keep *k, const struct ynode *n, struct err *err)
+static int keep_range_read(struct mapping_keep *k, const struct ynode *n,
+                           struct err *err)
 {
     const struct ynode *from = ynode_get(n, "from"), *to = ynode_get(n, "to");
     const struct ynode *unit = ynode_get(n, "unit");
     enum field_kind kind = unit ? KIND_TIME : KIND_COUNT;
-    int rc = unit && unit->kind != YNODE_SCALAR
-                 ? ynode_err(unit, EINVAL, err, "a unit is one word")
-                 : unit_set(&k->from, kind, unit ? unit : n, unit ? NULL : "count", err);
+    int rc =
+        unit && unit->kind != YNODE_SCALAR
+            ? ynode_err(unit, EINVAL, err, "a unit is one word")
+            : unit_set(&k->from, kind, unit ? unit : n, unit ? NULL : "count", err);
     k->is_range = true;
     k->lo = INT64_MIN;
     k->hi = INT64_MAX;
@@ -332,7 +339,8 @@ static int keep_range_read(struct mapping_keep *k, const struct ynode *n, struct
 
 static int keep_read(struct mapping_keep *k, const struct ynode *n, struct err *err)
 {
-    static const char *const keys[] = {"column", "unit", "in", "notin", "from", "to", NULL};
+    static const char *const keys[] = {"column", "unit", "in", "notin",
+                                       "from",   "to",   NULL};
     if (n->kind != YNODE_MAP)
         return ynode_err(n, EINVAL, err, "a rule is a table with a column");
     int rc = ynode_only(n, keys, err);
@@ -444,12 +452,14 @@ static int layout_read(struct mapping *m, const struct ynode *root, struct err *
 static int mapping_read(struct mapping *m, const struct ynode *root, struct err *err)
 {
     static const char *const keys[] = {
-        "name", "about", "delimiter", "quote", "header", "comment", "columns", "recognise",
-        "missing", "gpus_per_node", "fields", "keep", NULL};
+        "name",    "about",   "delimiter", "quote",   "header",
+        "comment", "columns", "recognise", "missing", "gpus_per_node",
+        "fields",  "keep",    NULL};
     const struct ynode *y;
     struct str name = {0};
     if (root->kind != YNODE_MAP)
-        return ynode_err(root, EINVAL, err, "a mapping is a table with name and fields");
+        return ynode_err(root, EINVAL, err,
+                         "a mapping is a table with name and fields");
     int rc = ynode_only(root, keys, err);
     if (rc < 0)
         return rc;
@@ -482,7 +492,8 @@ void mapping_free(struct mapping *m)
     free(m);
 }
 
-int mapping_parse(struct mapping **ret, const char *name, struct str text, struct err *err)
+int mapping_parse(struct mapping **ret, const char *name, struct str text,
+                  struct err *err)
 {
     struct mapping *m = mem_zero(sizeof *m);
     struct ynode *root;

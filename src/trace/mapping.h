@@ -77,10 +77,12 @@ struct mapping {
 
 /* From a file, or from text. A new mapping, or -errno with "file:line:column: why". */
 int mapping_load(struct mapping **ret, const char *path, struct err *err);
-int mapping_parse(struct mapping **ret, const char *name, struct str text, struct err *err);
+int mapping_parse(struct mapping **ret, const char *name, struct str text,
+                  struct err *err);
 void mapping_free(struct mapping *m); /* NULL is fine */
 
-/* The file of a named mapping in path; 0, or -ENOENT with the places that were tried. */
+/* The file of a named mapping in path; 0, or -ENOENT with the places that were
+ * tried. */
 int mapping_find(const char *name, char path[4096], struct err *err);
 /* The mapping that is meant for files whose first line is this one (without line end).
  * 0, or -ENOENT. */

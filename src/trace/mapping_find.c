@@ -1,9 +1,9 @@
 /* mapping_find.c - where mapping files are: by name, or by a file's first line
  *
  * The places, first found wins: $MUSTER_FORMATS, $MUSTER_DATADIR/formats, ./formats,
- * formats beside the program and above it (a build tree), the installed place, the source
- * tree. Recognising a file loads the mappings of the first place that has any; a line is
- * recognised when a mapping lists exactly it, so there is no guessing.
+ * formats beside the program and above it (a build tree), the installed place, the
+ * source tree. Recognising a file loads the mappings of the first place that has any; a
+ * line is recognised when a mapping lists exactly it, so there is no guessing.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <errno.h>
@@ -73,9 +73,11 @@ int mapping_find(const char *name, char path[4096], struct err *err)
         if (n > 0 && n < 4096 && access(path, R_OK) == 0)
             return 0;
     }
-    return err_set(err, ENOENT, "no trace format '%.64s': it is not swf, sacct or jsonl, "
+    return err_set(err, ENOENT,
+                   "no trace format '%.64s': it is not swf, sacct or jsonl, "
                    "and there is no %.64s.yaml in $MUSTER_FORMATS, ./formats or the "
-                   "installed formats", name, name);
+                   "installed formats",
+                   name, name);
 }
 
 static int name_order(const void *a, const void *b)
@@ -108,7 +110,8 @@ static bool mapping_knows(const struct mapping *m, struct str line)
     return false;
 }
 
-/* A mapping file that does not parse is skipped here: it is named when it is asked for. */
+/* A mapping file that does not parse is skipped here: it is named when it is asked
+ * for. */
 static int place_recognise(const char *dir, char **names, uint32_t n, struct str line,
                            struct mapping **ret)
 {
@@ -143,8 +146,10 @@ int mapping_recognise(struct str first_line, struct mapping **ret, struct err *e
         free(names[i]);
     free(names);
     if (rc < 0)
-        return err_set(err, ENOENT, "no trace format is known for a file that begins with "
-                       "'%.*s': name one with --format", (int)(first_line.len < 80 ?
-                       first_line.len : 80), first_line.ptr);
+        return err_set(err, ENOENT,
+                       "no trace format is known for a file that begins with "
+                       "'%.*s': name one with --format",
+                       (int)(first_line.len < 80 ? first_line.len : 80),
+                       first_line.ptr);
     return 0;
 }

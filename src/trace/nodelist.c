@@ -5,8 +5,8 @@
  *
  * A range's numbers are written at least as wide as its first one ("001-003"), as
  * slurm_hostlist_create does. An item with brackets is a product: an odometer over the
- * brackets, the last one fastest. Everything is checked and counted in a first walk, so a
- * bad or too long list has no effect.
+ * brackets, the last one fastest. Everything is checked and counted in a first walk, so
+ * a bad or too long list has no effect.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "trace/nodelist.h"
 
@@ -30,7 +30,8 @@ struct item {
 
 static int bad(struct str list, const char *at, struct err *err, const char *why)
 {
-    return err_set(err, EINVAL, "node list, byte %zu: %s", (size_t)(at - list.ptr) + 1, why);
+    return err_set(err, EINVAL, "node list, byte %zu: %s", (size_t)(at - list.ptr) + 1,
+                   why);
 }
 
 /* Digits at *p. Width, 0 for none or too many. */
@@ -71,7 +72,8 @@ static int bracket_read(struct str list, struct bracket *b, struct err *err)
         n += (uint64_t)hi - lo + 1;
     } while (p < b->end);
     if (n > NODELIST_NAMES_MAX)
-        return err_set(err, ERANGE, "node list: more than %d names", NODELIST_NAMES_MAX);
+        return err_set(err, ERANGE, "node list: more than %d names",
+                       NODELIST_NAMES_MAX);
     b->n = (uint32_t)n;
     return 0;
 }
@@ -89,7 +91,8 @@ static int item_read(struct str list, const char **p, struct item *it, uint64_t 
             return bad(list, s, err, "a ']' without '['");
         len += *s == '[' ? DIGITS_MAX : 1;
         if (len > NODELIST_NAME_LEN_MAX)
-            return err_set(err, ERANGE, "node list, byte %zu: a name of more than %d bytes",
+            return err_set(err, ERANGE,
+                           "node list, byte %zu: a name of more than %d bytes",
                            (size_t)(it->from - list.ptr) + 1, NODELIST_NAME_LEN_MAX);
         if (*s != '[')
             continue;
@@ -105,7 +108,8 @@ static int item_read(struct str list, const char **p, struct item *it, uint64_t 
             return rc;
         names *= b->n;
         if (names > NODELIST_NAMES_MAX)
-            return err_set(err, ERANGE, "node list: more than %d names", NODELIST_NAMES_MAX);
+            return err_set(err, ERANGE, "node list: more than %d names",
+                           NODELIST_NAMES_MAX);
         s = close;
     }
     it->end = s;
@@ -144,8 +148,8 @@ static size_t name_write(const struct item *it, char to[NODELIST_NAME_LEN_MAX + 
         n += len;
         if (i == it->n)
             break;
-        n += (size_t)snprintf(to + n, NODELIST_NAME_LEN_MAX + 1 - n, "%0*u", (int)b->width,
-                              b->lo);
+        n += (size_t)snprintf(to + n, NODELIST_NAME_LEN_MAX + 1 - n, "%0*u",
+                              (int)b->width, b->lo);
         p = b->end + 1;
     }
     return n;
@@ -180,7 +184,8 @@ int nodelist_expand(struct str list, nodelist_f each, void *arg, struct err *err
         if (rc < 0)
             return rc;
         if (count > NODELIST_NAMES_MAX)
-            return err_set(err, ERANGE, "node list: more than %d names", NODELIST_NAMES_MAX);
+            return err_set(err, ERANGE, "node list: more than %d names",
+                           NODELIST_NAMES_MAX);
     }
     for (const char *p = list.ptr; each && p < list.ptr + list.len;) {
         uint64_t again = 0;

@@ -13,8 +13,8 @@ enum { NODELIST_NAMES_MAX = 1 << 20, NODELIST_NAME_LEN_MAX = 255 };
 typedef int (*nodelist_f)(void *arg, struct str name);
 
 /* Number of names (0 for "" and "None assigned"), or what each() returned if not 0, or
- * -EINVAL/-ERANGE with err naming the byte (from 1). each may be NULL: only count. A list
- * that does not parse calls nothing. */
+ * -EINVAL/-ERANGE with err naming the byte (from 1). each may be NULL: only count. A
+ * list that does not parse calls nothing. */
 int nodelist_expand(struct str list, nodelist_f each, void *arg, struct err *err);
 
 #endif

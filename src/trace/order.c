@@ -1,8 +1,8 @@
 /* order.c - arrival orders and node ranks of the FGD experiment
  *
- * Lines "seed N pods i j ..." and "seed N noderank i j ...": ten seeds, a megabyte. Lines
- * of other seeds are skipped without a look at their numbers, and reading stops when both
- * lines of the seed were found.
+ * Lines "seed N pods i j ..." and "seed N noderank i j ...": ten seeds, a megabyte.
+ * Lines of other seeds are skipped without a look at their numbers, and reading stops
+ * when both lines of the seed were found.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
@@ -123,8 +123,9 @@ static int line_read(struct orders *o, struct str line, struct err *err)
     return numbers_read(o, line, rest, pods ? &o->pods : &o->ranks, err);
 }
 
-int trace_order_load(const char *path, uint64_t seed, uint32_t **ret_pods, uint32_t *ret_npods,
-                     uint32_t **ret_ranks, uint32_t *ret_nranks, struct err *err)
+int trace_order_load(const char *path, uint64_t seed, uint32_t **ret_pods,
+                     uint32_t *ret_npods, uint32_t **ret_ranks, uint32_t *ret_nranks,
+                     struct err *err)
 {
     struct orders o = {.seed = seed, .room = 4 * CHUNK};
     struct str line;

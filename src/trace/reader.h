@@ -30,8 +30,9 @@ struct trace {
     struct arena text;      /* every interned string */
     struct strmap ids;      /* text -> index in texts */
     VEC(struct str) texts;
-    VEC(struct trace_types) lists; /* by the index of the list's text; at NULL: not yet */
-    VEC(struct str) tags;          /* need_tag by the index of the queue; ptr NULL: not yet */
+    VEC(struct trace_types)
+    lists;                /* by the index of the list's text; at NULL: not yet */
+    VEC(struct str) tags; /* need_tag by the index of the queue; ptr NULL: not yet */
     uint32_t gpus_per_node;
     uint64_t rows, skipped;
     struct str remark;
@@ -44,15 +45,17 @@ extern const struct trace_ops trace_mapped, trace_swf, trace_sacct, trace_jsonl;
 /* A string of any number of rows, stored once; "" stays "". */
 struct str trace_intern(struct trace *t, struct str s);
 uint32_t trace_intern_id(struct trace *t, struct str s);
-/* A list ("V100M16|V100M32") as strings; sep 0: one item. Empty and repeated items are left
- * out. More than TRACE_TYPES_MAX: n is 0 and at is NULL. */
+/* A list ("V100M16|V100M32") as strings; sep 0: one item. Empty and repeated items are
+ * left out. More than TRACE_TYPES_MAX: n is 0 and at is NULL. */
 struct trace_types trace_intern_list(struct trace *t, struct str s, char sep);
 
 /* One more data row; its number is the name of jobs that have none. */
 void trace_row(struct trace *t);
-/* A job of the current row of which nothing is known yet, or what the prototype says. */
+/* A job of the current row of which nothing is known yet, or what the prototype
+ * says. */
 void trace_job_init(struct trace *t, struct trace_job *job);
-void trace_job_from(struct trace *t, struct trace_job *job, const struct trace_job *proto);
+void trace_job_from(struct trace *t, struct trace_job *job,
+                    const struct trace_job *proto);
 
 /* start, end, run, wait and submit: fill what follows from the others. */
 void trace_job_settle(struct trace_job *job);

@@ -2,18 +2,19 @@
  *
  * Made for the output of (docs/data.md has it whole)
  *
- *     SLURM_TIME_FORMAT=%s sacct -a -X -D -n -P --delimiter=$'\x1f' -S ... -E ... -o ...
+ *     SLURM_TIME_FORMAT=%s sacct -a -X -D -n -P --delimiter=$'\x1f' -S ... -E ... -o
+ *     ...
  *
- * with the columns of `layout` below; with a header line any columns in any order. '|' is
- * understood too: then a '|' in JobName, the last column, belongs to the name. Rows become
- * jobs in three steps, for which all rows are held (about 350 bytes each):
- *   1. requeues: -D prints one row a run under one JobIDRaw. A row that ended REQUEUED goes
- *      on in the next row of that number; NODE_FAIL, PREEMPTED and kin only if the next row
- *      was submitted within five minutes of the end. Both only if user, job name and JobID
- *      agree: numbers start again when a controller loses its state, and then the same
- *      number is another job (key: JobIDRaw and Submit).
- *   2. heterogeneous jobs: components "5+0", "5+1" start together and become one job with
- *      parts.
+ * with the columns of `layout` below; with a header line any columns in any order. '|'
+ * is understood too: then a '|' in JobName, the last column, belongs to the name. Rows
+ * become jobs in three steps, for which all rows are held (about 350 bytes each):
+ *   1. requeues: -D prints one row a run under one JobIDRaw. A row that ended REQUEUED
+ *      goes on in the next row of that number; NODE_FAIL, PREEMPTED and kin only if the
+ *      next row was submitted within five minutes of the end. Both only if user, job
+ *      name and JobID agree: numbers start again when a controller loses its state, and
+ *      then the same number is another job (key: JobIDRaw and Submit).
+ *   2. heterogeneous jobs: components "5+0", "5+1" start together and become one job
+ *      with parts.
  *   3. pending rests of arrays ("2_[4-9%2]") become one job a task.
  * Jobs come out by submit time. O(n log n).
  * SPDX-License-Identifier: Apache-2.0 */
@@ -29,14 +30,37 @@ enum { ARRAY_TASKS_MAX = 1 << 20, ENTRIES_MAX = 100000000 };
 
 #define REQUEUE_GAP_US (5 * US_PER_MIN)
 
-static const uint8_t layout[] = { /* SACCT_COLUMNS: not wanted */
-    SACCT_JOB_ID_RAW, SACCT_JOB_ID, SACCT_COLUMNS /* Cluster */, SACCT_PARTITION,
-    SACCT_COLUMNS /* QOS */, SACCT_ACCOUNT, SACCT_USER, SACCT_SUBMIT, SACCT_ELIGIBLE,
-    SACCT_START, SACCT_END, SACCT_STATE, SACCT_COLUMNS /* ExitCode */, SACCT_TIMELIMIT_RAW,
-    SACCT_ELAPSED_RAW, SACCT_COLUMNS /* Suspended */, SACCT_NNODES, SACCT_REQ_NODES,
-    SACCT_NCPUS, SACCT_REQ_CPUS, SACCT_REQ_MEM, SACCT_REQ_TRES, SACCT_ALLOC_TRES,
-    SACCT_PRIORITY, SACCT_COLUMNS /* Constraints */, SACCT_COLUMNS /* Reservation */,
-    SACCT_COLUMNS /* Reason */, SACCT_COLUMNS /* Flags */, SACCT_NODE_LIST, SACCT_JOB_NAME};
+static const uint8_t layout[] = {/* SACCT_COLUMNS: not wanted */
+                                 SACCT_JOB_ID_RAW,
+                                 SACCT_JOB_ID,
+                                 SACCT_COLUMNS /* Cluster */,
+                                 SACCT_PARTITION,
+                                 SACCT_COLUMNS /* QOS */,
+                                 SACCT_ACCOUNT,
+                                 SACCT_USER,
+                                 SACCT_SUBMIT,
+                                 SACCT_ELIGIBLE,
+                                 SACCT_START,
+                                 SACCT_END,
+                                 SACCT_STATE,
+                                 SACCT_COLUMNS /* ExitCode */,
+                                 SACCT_TIMELIMIT_RAW,
+                                 SACCT_ELAPSED_RAW,
+                                 SACCT_COLUMNS /* Suspended */,
+                                 SACCT_NNODES,
+                                 SACCT_REQ_NODES,
+                                 SACCT_NCPUS,
+                                 SACCT_REQ_CPUS,
+                                 SACCT_REQ_MEM,
+                                 SACCT_REQ_TRES,
+                                 SACCT_ALLOC_TRES,
+                                 SACCT_PRIORITY,
+                                 SACCT_COLUMNS /* Constraints */,
+                                 SACCT_COLUMNS /* Reservation */,
+                                 SACCT_COLUMNS /* Reason */,
+                                 SACCT_COLUMNS /* Flags */,
+                                 SACCT_NODE_LIST,
+                                 SACCT_JOB_NAME};
 
 struct sacct {
     struct csv *csv;
@@ -68,7 +92,8 @@ static void sacct_close(struct trace *t)
     free(s);
 }
 
-/* --- rows --------------------------------------------------------------------------- */
+/* --- rows
+ * --------------------------------------------------------------------------- */
 
 /* The row's cells; a row without unit separators is cut at '|'. */
 static uint32_t row_cut(const struct csv_row *row, uint32_t most, struct str *cells)
@@ -116,12 +141,13 @@ static int columns_check(const struct sacct *s, struct err *err)
     static const char *const names[] = {"JobIDRaw", "Submit", "State"};
     for (uint32_t k = 0; k < sizeof needed; k++)
         if (!memchr(s->columns, needed[k], s->ncolumns))
-            return err_set(err, EINVAL, "%s:1:1: no column %s", csv_name(s->csv), names[k]);
+            return err_set(err, EINVAL, "%s:1:1: no column %s", csv_name(s->csv),
+                           names[k]);
     return 0;
 }
 
-static int row_fill(const struct sacct *s, const struct csv_row *row, struct sacct_row *out,
-                    struct err *err)
+static int row_fill(const struct sacct *s, const struct csv_row *row,
+                    struct sacct_row *out, struct err *err)
 {
     struct str cells[CSV_CELLS_MAX];
     bool name_last = s->columns[s->ncolumns - 1] == SACCT_JOB_NAME;
@@ -131,7 +157,8 @@ static int row_fill(const struct sacct *s, const struct csv_row *row, struct sac
     *out = (struct sacct_row){
         .line = row->cells[0].ptr, .file = csv_name(s->csv), .number = row->line};
     if (n != s->ncolumns)
-        return err_set(err, EINVAL, "%s:%llu:%zu: the row has %u columns, %u are expected",
+        return err_set(err, EINVAL,
+                       "%s:%llu:%zu: the row has %u columns, %u are expected",
                        out->file, (unsigned long long)row->line,
                        (size_t)(cells[n - 1].ptr - out->line) + 1, n, s->ncolumns);
     for (uint32_t i = 0; i < n; i++)
@@ -180,7 +207,8 @@ static int rows_load(struct trace *t, struct sacct *s, struct err *err)
     return rc;
 }
 
-/* --- joining ------------------------------------------------------------------------ */
+/* --- joining
+ * ------------------------------------------------------------------------ */
 
 static int order_i64(int64_t a, int64_t b)
 {
@@ -263,8 +291,8 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Component b into the whole that a has become; further components than a job can hold go
- * into its last part. */
+/* Component b into the whole that a has become; further components than a job can hold
+ * go into its last part. */
 static void part_join(struct trace *t, struct trace_job *a, const struct trace_job *b)
 {
     struct trace_part *parts = arena_alloc(&t->text, TRACE_PARTS_MAX * sizeof *parts);
@@ -306,7 +334,8 @@ static void het_join(struct trace *t, struct sacct *s)
             break;
         if (e->gone)
             continue;
-        bool same = whole && whole->het == e->het && e->het_offset > whole->het_offset &&
+        bool same = whole && whole->het == e->het &&
+                    e->het_offset > whole->het_offset &&
                     whole->job.submit_us == e->job.submit_us &&
                     whole->job.nodes + e->job.nodes <= INT32_MAX;
         if (!same) {
@@ -319,7 +348,8 @@ static void het_join(struct trace *t, struct sacct *s)
     }
 }
 
-/* --- arrays ------------------------------------------------------------------------- */
+/* --- arrays
+ * ------------------------------------------------------------------------- */
 
 struct array_range {
     uint64_t lo, hi, step;
@@ -374,8 +404,8 @@ static uint64_t array_count(struct str list)
     return n;
 }
 
-static uint32_t array_emit(struct trace *t, const struct trace_job *job, struct str prefix,
-                           struct str list, struct trace_job *out)
+static uint32_t array_emit(struct trace *t, const struct trace_job *job,
+                           struct str prefix, struct str list, struct trace_job *out)
 {
     struct array_range r;
     uint32_t n = 0;
@@ -390,7 +420,8 @@ static uint32_t array_emit(struct trace *t, const struct trace_job *job, struct 
     return n;
 }
 
-/* --- jobs --------------------------------------------------------------------------- */
+/* --- jobs
+ * --------------------------------------------------------------------------- */
 
 static uint64_t entry_jobs(const struct sacct_entry *e)
 {
@@ -411,8 +442,10 @@ static int jobs_make(struct trace *t, struct sacct *s, struct err *err)
         total += n;
         rests += n > 1 ? n : 0;
         if (n > ARRAY_TASKS_MAX || rests > ARRAY_TASKS_MAX)
-            return err_set(err, EFBIG, "%s: arrays wait with more than %d tasks, the last "
-                           "is %.40s", csv_name(s->csv), ARRAY_TASKS_MAX,
+            return err_set(err, EFBIG,
+                           "%s: arrays wait with more than %d tasks, the last "
+                           "is %.40s",
+                           csv_name(s->csv), ARRAY_TASKS_MAX,
                            s->entries.at[i].job.name.ptr);
     }
     s->jobs = mem_alloc((total + 1) * sizeof *s->jobs);
@@ -421,7 +454,8 @@ static int jobs_make(struct trace *t, struct sacct *s, struct err *err)
         struct str prefix, list;
         if (e->gone)
             continue;
-        if (e->array_rest && array_split(e->job.name, &prefix, &list) && array_count(list))
+        if (e->array_rest && array_split(e->job.name, &prefix, &list) &&
+            array_count(list))
             s->njobs += array_emit(t, &e->job, prefix, list, s->jobs + s->njobs);
         else
             s->jobs[s->njobs++] = e->job;

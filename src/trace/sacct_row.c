@@ -1,11 +1,11 @@
 /* sacct_row.c - what one row of sacct says about a job
  *
- * Seen on Slurm 22.05: AllocTRES lists GPUs with and without their type, of which the sum
- * without a type is the number; `billing` is no resource; TimelimitRaw holds minutes or
- * words; State may go on behind its first word ("CANCELLED by 1234"); times are seconds
- * since 1970 with SLURM_TIME_FORMAT=%s, else local times without a zone, read as UTC. A
- * job that was cancelled before it started has Start = End or none, and Elapsed 0: it never
- * ran, which is not the same as a run of no length.
+ * Seen on Slurm 22.05: AllocTRES lists GPUs with and without their type, of which the
+ * sum without a type is the number; `billing` is no resource; TimelimitRaw holds
+ * minutes or words; State may go on behind its first word ("CANCELLED by 1234"); times
+ * are seconds since 1970 with SLURM_TIME_FORMAT=%s, else local times without a zone,
+ * read as UTC. A job that was cancelled before it started has Start = End or none, and
+ * Elapsed 0: it never ran, which is not the same as a run of no length.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "trace/sacct.h"
 
@@ -18,16 +18,31 @@
 enum { COUNT_MAX = 10000000, MPS_PER_GPU = 100 };
 
 static const char *const column_names[SACCT_COLUMNS] = {
-    [SACCT_JOB_ID_RAW] = "JobIDRaw", [SACCT_JOB_ID] = "JobID",
-    [SACCT_PARTITION] = "Partition", [SACCT_ACCOUNT] = "Account", [SACCT_USER] = "User",
-    [SACCT_SUBMIT] = "Submit", [SACCT_ELIGIBLE] = "Eligible", [SACCT_START] = "Start",
-    [SACCT_END] = "End", [SACCT_STATE] = "State", [SACCT_TIMELIMIT_RAW] = "TimelimitRaw",
-    [SACCT_TIMELIMIT] = "Timelimit", [SACCT_ELAPSED_RAW] = "ElapsedRaw",
-    [SACCT_ELAPSED] = "Elapsed", [SACCT_NNODES] = "NNodes", [SACCT_REQ_NODES] = "ReqNodes",
-    [SACCT_NCPUS] = "NCPUS", [SACCT_REQ_CPUS] = "ReqCPUS", [SACCT_REQ_MEM] = "ReqMem",
-    [SACCT_REQ_TRES] = "ReqTRES", [SACCT_ALLOC_TRES] = "AllocTRES",
-    [SACCT_REQ_GRES] = "ReqGRES", [SACCT_PRIORITY] = "Priority",
-    [SACCT_NODE_LIST] = "NodeList", [SACCT_JOB_NAME] = "JobName"};
+    [SACCT_JOB_ID_RAW] = "JobIDRaw",
+    [SACCT_JOB_ID] = "JobID",
+    [SACCT_PARTITION] = "Partition",
+    [SACCT_ACCOUNT] = "Account",
+    [SACCT_USER] = "User",
+    [SACCT_SUBMIT] = "Submit",
+    [SACCT_ELIGIBLE] = "Eligible",
+    [SACCT_START] = "Start",
+    [SACCT_END] = "End",
+    [SACCT_STATE] = "State",
+    [SACCT_TIMELIMIT_RAW] = "TimelimitRaw",
+    [SACCT_TIMELIMIT] = "Timelimit",
+    [SACCT_ELAPSED_RAW] = "ElapsedRaw",
+    [SACCT_ELAPSED] = "Elapsed",
+    [SACCT_NNODES] = "NNodes",
+    [SACCT_REQ_NODES] = "ReqNodes",
+    [SACCT_NCPUS] = "NCPUS",
+    [SACCT_REQ_CPUS] = "ReqCPUS",
+    [SACCT_REQ_MEM] = "ReqMem",
+    [SACCT_REQ_TRES] = "ReqTRES",
+    [SACCT_ALLOC_TRES] = "AllocTRES",
+    [SACCT_REQ_GRES] = "ReqGRES",
+    [SACCT_PRIORITY] = "Priority",
+    [SACCT_NODE_LIST] = "NodeList",
+    [SACCT_JOB_NAME] = "JobName"};
 
 static const struct {
     const char *name;
@@ -69,7 +84,8 @@ uint32_t sacct_column_find(struct str name)
     return i;
 }
 
-/* --- TRES --------------------------------------------------------------------------- */
+/* --- TRES
+ * --------------------------------------------------------------------------- */
 
 static void type_add(struct sacct_tres *r, struct str type)
 {
@@ -94,8 +110,8 @@ static int tres_item(struct str key, struct str value, struct sacct_tres *r,
     if (str_is(key, "mem"))
         return cell_memory(value, INT64_C(1) << 20, &r->mem_bytes, NULL);
     bool known = str_is(key, "cpu") || str_is(key, "node") ||
-                 str_starts(key, STR("gres/gpu")) || str_starts(key, STR("gres/shard")) ||
-                 str_starts(key, STR("gres/mps"));
+                 str_starts(key, STR("gres/gpu")) ||
+                 str_starts(key, STR("gres/shard")) || str_starts(key, STR("gres/mps"));
     if (!known)
         return 0;
     int rc = str_to_i64(value, &v);
@@ -120,8 +136,8 @@ static int tres_item(struct str key, struct str value, struct sacct_tres *r,
     return 0;
 }
 
-/* How the kinds of GPU amount to devices. Shards are a type of their own, since only the
- * site's gres.conf knows how many make a GPU; of MPS, a hundred make one. */
+/* How the kinds of GPU amount to devices. Shards are a type of their own, since only
+ * the site's gres.conf knows how many make a GPU; of MPS, a hundred make one. */
 static void tres_gpus(struct sacct_tres *r, const struct gpu_sums *g)
 {
     r->gpu_milli = 1000;
@@ -159,7 +175,8 @@ int sacct_tres_parse(struct str s, struct sacct_tres *ret, const char **ret_bad)
     return 0;
 }
 
-/* --- cells -------------------------------------------------------------------------- */
+/* --- cells
+ * -------------------------------------------------------------------------- */
 
 static int bad(const struct sacct_row *row, uint32_t column, const char *at, int code,
                struct err *err, const char *why)
@@ -167,9 +184,13 @@ static int bad(const struct sacct_row *row, uint32_t column, const char *at, int
     struct str c = row->cells[column];
     return err_set(err, code, "%s:%llu:%zu: %s '%.*s' %s", row->file,
                    (unsigned long long)row->number,
-                   (size_t)((at ? at : c.ptr ? c.ptr : row->line) - row->line) + 1,
-                   column_names[column], c.len < 60 ? (int)c.len : 60, c.ptr ? c.ptr : "",
-                   why);
+                   (size_t)((at      ? at
+                             : c.ptr ? c.ptr
+                                     : row->line) -
+                            row->line) +
+                       1,
+                   column_names[column], c.len < 60 ? (int)c.len : 60,
+                   c.ptr ? c.ptr : "", why);
 }
 
 static bool is_nothing(struct str s)
@@ -212,8 +233,9 @@ static int count_read(const struct sacct_row *row, uint32_t column, int64_t *ret
     int rc = str_to_i64(c, ret);
     if (rc == 0 && (*ret < 0 || *ret > COUNT_MAX))
         rc = -ERANGE;
-    return rc < 0 ? bad(row, column, NULL, -rc, err, rc == -ERANGE ? "is out of range"
-                                                                   : "is not a number") : 0;
+    return rc < 0 ? bad(row, column, NULL, -rc, err,
+                        rc == -ERANGE ? "is out of range" : "is not a number")
+                  : 0;
 }
 
 /* Minutes, a clock, or a word for "no limit of its own". */
@@ -236,18 +258,21 @@ static int limit_read(const struct sacct_row *row, int64_t *ret, struct err *err
 
 static int elapsed_read(const struct sacct_row *row, int64_t *ret, struct err *err)
 {
-    uint32_t column = row->cells[SACCT_ELAPSED_RAW].ptr ? SACCT_ELAPSED_RAW : SACCT_ELAPSED;
+    uint32_t column =
+        row->cells[SACCT_ELAPSED_RAW].ptr ? SACCT_ELAPSED_RAW : SACCT_ELAPSED;
     struct str c = row->cells[column];
     *ret = TRACE_NEVER;
     if (is_nothing(c))
         return 0;
-    int rc = column == SACCT_ELAPSED_RAW ? cell_scaled(c, US_PER_S, ret) : cell_clock(c, ret);
+    int rc = column == SACCT_ELAPSED_RAW ? cell_scaled(c, US_PER_S, ret)
+                                         : cell_clock(c, ret);
     if (rc == 0 && *ret < 0)
         rc = -ERANGE;
     return rc < 0 ? bad(row, column, NULL, -rc, err, "is not a run time") : 0;
 }
 
-static int state_read(const struct sacct_row *row, struct sacct_entry *e, struct err *err)
+static int state_read(const struct sacct_row *row, struct sacct_entry *e,
+                      struct err *err)
 {
     struct str rest = row->cells[SACCT_STATE];
     struct str word = str_cut(&rest, ' ');
@@ -285,7 +310,8 @@ static int id_read(const struct sacct_row *row, struct sacct_entry *e, struct er
     return 0;
 }
 
-static int times_read(const struct sacct_row *row, struct sacct_entry *e, struct err *err)
+static int times_read(const struct sacct_row *row, struct sacct_entry *e,
+                      struct err *err)
 {
     struct trace_job *j = &e->job;
     int64_t elapsed = TRACE_NEVER;
@@ -314,10 +340,11 @@ static int times_read(const struct sacct_row *row, struct sacct_entry *e, struct
     return 0;
 }
 
-/* --- amounts ------------------------------------------------------------------------ */
+/* --- amounts
+ * ------------------------------------------------------------------------ */
 
-static int tres_read(const struct sacct_row *row, uint32_t column, struct sacct_tres *ret,
-                     struct err *err)
+static int tres_read(const struct sacct_row *row, uint32_t column,
+                     struct sacct_tres *ret, struct err *err)
 {
     const char *at = NULL;
     int rc = sacct_tres_parse(row->cells[column], ret, &at);
@@ -350,8 +377,8 @@ static void gres_read(struct str s, int64_t nodes, struct sacct_tres *r)
     }
 }
 
-static int memory_read(const struct sacct_row *row, const struct sacct_tres *r, int64_t nodes,
-                       int64_t cpus, int64_t *ret, struct err *err)
+static int memory_read(const struct sacct_row *row, const struct sacct_tres *r,
+                       int64_t nodes, int64_t cpus, int64_t *ret, struct err *err)
 {
     char per = 0;
     int64_t v = 0;
@@ -364,7 +391,8 @@ static int memory_read(const struct sacct_row *row, const struct sacct_tres *r, 
     if (is_nothing(c))
         return 0;
     int rc = cell_memory(c, INT64_C(1) << 20, &v, &per);
-    if (rc == 0 && per == 'c' && __builtin_mul_overflow(v, (cpus + nodes - 1) / nodes, &v))
+    if (rc == 0 && per == 'c' &&
+        __builtin_mul_overflow(v, (cpus + nodes - 1) / nodes, &v))
         rc = -ERANGE;
     if (rc < 0)
         return bad(row, SACCT_REQ_MEM, NULL, -rc, err, "is not an amount of memory");
@@ -377,8 +405,8 @@ static int64_t first_of(int64_t a, int64_t b, int64_t c, int64_t otherwise)
     return a > 0 ? a : b > 0 ? b : c > 0 ? c : otherwise;
 }
 
-static int amounts_read(struct trace *t, const struct sacct_row *row, struct trace_job *j,
-                        struct err *err)
+static int amounts_read(struct trace *t, const struct sacct_row *row,
+                        struct trace_job *j, struct err *err)
 {
     struct sacct_tres alloc, req;
     int64_t n = -1, req_n = -1, cpu = -1, req_cpu = -1, priority = 0;
@@ -412,15 +440,18 @@ static int amounts_read(struct trace *t, const struct sacct_row *row, struct tra
     j->cpu_milli = (cpus * 1000 + nodes - 1) / nodes;
     j->gpus = r->gpus > 0 ? (uint32_t)r->gpus : 0;
     j->gpu_milli = j->gpus ? (uint32_t)r->gpu_milli : 0;
-    struct trace_types types = trace_intern_list(t, (struct str){r->types, r->types_len}, ',');
+    struct trace_types types =
+        trace_intern_list(t, (struct str){r->types, r->types_len}, ',');
     if (!types.at) /* more types than a job can name: any will do */
         types.n = 0;
     j->types = types.at;
     j->ntypes = types.n;
     rc = memory_read(row, r, nodes, cpus, &j->mem_bytes, err);
     struct str p = row->cells[SACCT_PRIORITY];
-    if (rc == 0 && str_to_i64(p, &priority) == 0)
-        j->priority = (int32_t)(priority > INT32_MAX ? INT32_MAX : priority < 0 ? 0 : priority);
+    if (rc == 0 && p.len && str_to_i64(p, &priority) == 0)
+        j->priority = (int32_t)(priority > INT32_MAX ? INT32_MAX
+                                : priority < 0       ? 0
+                                                     : priority);
     return rc;
 }
 

@@ -1,10 +1,11 @@
 /* swf.c - the Standard Workload Format of the Parallel Workloads Archive
  *
- * Eighteen numbers a line, -1 where something is not known; lines that begin with ';' are
- * the header (D. Feitelson, "The Standard Workload Format", version 2.2). SWF knows
- * processors only: a job becomes tasks of as many cores as a node has (MaxProcs / MaxNodes
- * of the header, else 1), without GPUs. Lines of partial executions (status 2, 3, 4) are
- * left out, for their job has a summary line as well. Times count from the log's start.
+ * Eighteen numbers a line, -1 where something is not known; lines that begin with ';'
+ * are the header (D. Feitelson, "The Standard Workload Format", version 2.2). SWF knows
+ * processors only: a job becomes tasks of as many cores as a node has (MaxProcs /
+ * MaxNodes of the header, else 1), without GPUs. Lines of partial executions (status 2,
+ * 3, 4) are left out, for their job has a summary line as well. Times count from the
+ * log's start.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
@@ -27,9 +28,11 @@ struct swf {
 };
 
 static const char *const column_names[SWF_COLUMNS] = {
-    "job number", "submit time", "wait time", "run time", "processors", "CPU time",
-    "used memory", "requested processors", "requested time", "requested memory", "status",
-    "user", "group", "application", "queue", "partition", "preceding job", "think time"};
+    "job number",     "submit time",      "wait time",   "run time",
+    "processors",     "CPU time",         "used memory", "requested processors",
+    "requested time", "requested memory", "status",      "user",
+    "group",          "application",      "queue",       "partition",
+    "preceding job",  "think time"};
 
 static int swf_open(struct trace *t, struct infile *in, struct err *err)
 {
@@ -124,7 +127,8 @@ static int row_read(struct trace *t, const struct csv_row *row, struct trace_job
     if (v[SWF_STATUS] >= 2 && v[SWF_STATUS] <= 4)
         return 0;
     if (v[SWF_SUBMIT] < 0)
-        return trace_cell_err(s->csv, SWF_SUBMIT, EINVAL, err, "the submit time is missing");
+        return trace_cell_err(s->csv, SWF_SUBMIT, EINVAL, err,
+                              "the submit time is missing");
     int64_t procs = v[SWF_REQ_PROCS] > 0 ? v[SWF_REQ_PROCS] : v[SWF_PROCS];
     if (procs > PROCS_MAX)
         return trace_cell_err(s->csv, SWF_PROCS, ERANGE, err, "more than %d processors",
@@ -139,7 +143,8 @@ static int row_read(struct trace *t, const struct csv_row *row, struct trace_job
         j->run_us = v[SWF_RUN] * US_PER_S;
     if (v[SWF_WAIT] >= 0)
         j->start_us = j->submit_us + v[SWF_WAIT] * US_PER_S;
-    if (j->state == TRACE_CANCELLED && v[SWF_RUN] <= 0) { /* withdrawn while it waited */
+    if (j->state == TRACE_CANCELLED &&
+        v[SWF_RUN] <= 0) { /* withdrawn while it waited */
         j->end_us = j->start_us;
         j->start_us = j->run_us = TRACE_NEVER;
     }
@@ -163,7 +168,8 @@ static int swf_next(struct trace *t, struct trace_job *ret, struct err *err)
         trace_row(t);
         if (row.n != SWF_COLUMNS)
             return trace_cell_err(s->csv, row.n - 1, EINVAL, err,
-                                  "the row has %u numbers, SWF has %d", row.n, SWF_COLUMNS);
+                                  "the row has %u numbers, SWF has %d", row.n,
+                                  SWF_COLUMNS);
         rc = row_read(t, &row, ret, err);
         if (rc != 0)
             return rc;

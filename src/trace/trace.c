@@ -1,11 +1,11 @@
 /* trace.c - opens histories, whatever their format, and loads them in time order
  *
  * A format is a row of operations (reader.h). Without a name the format is told by the
- * file's first line: '{' is JSON Lines, ';' or a name in .swf is SWF, a unit separator or
- * the sacct columns is Slurm, and a CSV's first line must be listed by a mapping.
- * trace_load keeps rows as they come and sorts only if a submit time goes back: LSD radix
- * sort of (submit, place), then the rows are moved along the cycles of the permutation, so
- * that no second array is needed.
+ * file's first line: '{' is JSON Lines, ';' or a name in .swf is SWF, a unit separator
+ * or the sacct columns is Slurm, and a CSV's first line must be listed by a mapping.
+ * trace_load keeps rows as they come and sorts only if a submit time goes back: LSD
+ * radix sort of (submit, place), then the rows are moved along the cycles of the
+ * permutation, so that no second array is needed.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "trace/trace.h"
 
@@ -53,8 +53,8 @@ static struct str first_line(struct str text)
     return line;
 }
 
-static int source_first_line(const struct source *src, char room[PEEK_MAX], struct str *ret,
-                             struct err *err)
+static int source_first_line(const struct source *src, char room[PEEK_MAX],
+                             struct str *ret, struct err *err)
 {
     struct infile *in;
     size_t n = 0;
@@ -129,8 +129,8 @@ static int format_find(const char *format, const struct trace_ops **ret,
     return rc;
 }
 
-static int source_trace(const struct source *src, const char *format, struct trace **ret,
-                        struct err *err)
+static int source_trace(const struct source *src, const char *format,
+                        struct trace **ret, struct err *err)
 {
     const struct trace_ops *ops = NULL;
     struct mapping *mapping = NULL;
@@ -158,7 +158,8 @@ static int source_trace(const struct source *src, const char *format, struct tra
     return 0;
 }
 
-int trace_open(struct trace **ret, const char *path, const char *format, struct err *err)
+int trace_open(struct trace **ret, const char *path, const char *format,
+               struct err *err)
 {
     return source_trace(&(struct source){.name = path}, format, ret, err);
 }
@@ -214,7 +215,8 @@ void trace_close(struct trace *t)
     free(t);
 }
 
-/* --- what the readers share --------------------------------------------------------- */
+/* --- what the readers share
+ * --------------------------------------------------------- */
 
 uint32_t trace_intern_id(struct trace *t, struct str s)
 {
@@ -291,7 +293,8 @@ void trace_row(struct trace *t)
         t->row_digits = (uint32_t)(end - p);
 }
 
-void trace_job_from(struct trace *t, struct trace_job *job, const struct trace_job *proto)
+void trace_job_from(struct trace *t, struct trace_job *job,
+                    const struct trace_job *proto)
 {
     *job = *proto;
     job->row = t->rows - 1;
@@ -321,7 +324,8 @@ void trace_job_settle(struct trace_job *j)
         !__builtin_sub_overflow(j->end_us, j->start_us, &v) && v >= 0)
         j->run_us = v;
     if (!known(j->end_us) && known(j->start_us) && known(j->run_us) &&
-        j->state != TRACE_RUNNING && !__builtin_add_overflow(j->start_us, j->run_us, &v))
+        j->state != TRACE_RUNNING &&
+        !__builtin_add_overflow(j->start_us, j->run_us, &v))
         j->end_us = v;
     if (j->gpus == 0)
         j->gpu_milli = 0;
@@ -335,11 +339,13 @@ int trace_cell_err(const struct csv *csv, uint32_t cell, int code, struct err *e
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    return err_set(err, code, "%s:%llu:%u: %s", csv_name(csv), (unsigned long long)csv_line(csv, cell),
-                   csv_column(csv, cell), text);
+    return err_set(err, code, "%s:%llu:%u: %s", csv_name(csv),
+                   (unsigned long long)csv_line(csv, cell), csv_column(csv, cell),
+                   text);
 }
 
-/* --- the whole in time order -------------------------------------------------------- */
+/* --- the whole in time order
+ * -------------------------------------------------------- */
 
 struct sort_key {
     uint64_t key;
@@ -377,8 +383,8 @@ static void job_prefetch(const struct trace_job *j)
         __builtin_prefetch((const char *)j + line);
 }
 
-/* jobs[i] = old jobs[from[i].place], along the cycles. Each step goes somewhere far off,
- * but the way is known: what is needed a few steps later is fetched now. */
+/* jobs[i] = old jobs[from[i].place], along the cycles. Each step goes somewhere far
+ * off, but the way is known: what is needed a few steps later is fetched now. */
 static void jobs_permute(struct trace_job *jobs, struct sort_key *from, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -414,7 +420,8 @@ static void jobs_sort(struct trace_job *jobs, struct sort_key *keys, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         keys[i].key = whole ? (keys[i].key - lo) / US_PER_S : keys[i].key - lo;
     struct sort_key *other = mem_alloc(n * sizeof *other);
-    jobs_permute(jobs, keys_sort(keys, other, n, whole ? (hi - lo) / US_PER_S : hi - lo), n);
+    jobs_permute(jobs,
+                 keys_sort(keys, other, n, whole ? (hi - lo) / US_PER_S : hi - lo), n);
     free(other);
 }
 
@@ -433,9 +440,9 @@ static void job_keep(struct arena *text, struct trace_job *j)
     }
 }
 
-/* Address space for jobs, aligned and marked for huge pages: a large list costs half its
- * time in page faults otherwise, and growing by copies a third. Nothing is used before it
- * is written. Where so much address space is not to be had, less is taken. */
+/* Address space for jobs, aligned and marked for huge pages: a large list costs half
+ * its time in page faults otherwise, and growing by copies a third. Nothing is used
+ * before it is written. Where so much address space is not to be had, less is taken. */
 static int jobs_reserve(struct trace_list *l, struct err *err)
 {
     for (size_t room = ROOM_MAX; room >= ROOM_MIN; room /= 4) {
@@ -505,15 +512,16 @@ static int list_load(struct trace *t, struct trace_list *ret, struct err *err)
     return rc;
 }
 
-int trace_load(struct trace_list *ret, const char *path, const char *format, struct err *err)
+int trace_load(struct trace_list *ret, const char *path, const char *format,
+               struct err *err)
 {
     struct trace *t;
     int rc = trace_open(&t, path, format, err);
     return rc < 0 ? rc : list_load(t, ret, err);
 }
 
-int trace_load_mem(struct trace_list *ret, const void *data, size_t len, const char *name,
-                   const char *format, struct err *err)
+int trace_load_mem(struct trace_list *ret, const void *data, size_t len,
+                   const char *name, const char *format, struct err *err)
 {
     struct trace *t;
     int rc = trace_open_mem(&t, data, len, name, format, err);

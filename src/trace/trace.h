@@ -1,6 +1,7 @@
-/* trace.h - rows of somebody's history, whatever the format, as one stream of trace jobs
- * Streaming: memory does not grow with the file, but for formats whose rows are not in time
- * order (sacct). Errors name file, line, column. SPDX-License-Identifier: Apache-2.0 */
+/* trace.h - rows of somebody's history, whatever the format, as one stream of jobs
+ * Streaming: memory does not grow with the file, but for formats whose rows are not in
+ * time order (sacct). Errors name file, line, column.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef MUSTER_TRACE_H
 #define MUSTER_TRACE_H
 
@@ -11,8 +12,14 @@
 #define TRACE_NEVER INT64_MIN
 
 enum trace_state {
-    TRACE_DONE = 0, TRACE_FAILED, TRACE_CANCELLED, TRACE_TIMEOUT, TRACE_LOST, TRACE_PREEMPTED,
-    TRACE_PENDING, TRACE_RUNNING
+    TRACE_DONE = 0,
+    TRACE_FAILED,
+    TRACE_CANCELLED,
+    TRACE_TIMEOUT,
+    TRACE_LOST,
+    TRACE_PREEMPTED,
+    TRACE_PENDING,
+    TRACE_RUNNING
 };
 
 enum { TRACE_TYPES_MAX = 6, TRACE_PARTS_MAX = 4 };
@@ -25,18 +32,18 @@ struct trace_part {
     const struct str *types;
 };
 
-/* One job. name, node_list and parts point into the reader until the next row; the other
- * strings live as long as the trace. Times are microseconds, in the trace's own epoch.
- * A job with state PENDING or CANCELLED whose run_us is TRACE_NEVER never ran: its owner
- * withdrew it at end_us (TRACE_NEVER: it still waited when the trace ends). RUNNING: run_us
- * is what had run when the trace ended. */
+/* One job. name, node_list and parts point into the reader until the next row; the
+ * other strings live as long as the trace. Times are microseconds, in the trace's own
+ * epoch. A job with state PENDING or CANCELLED whose run_us is TRACE_NEVER never ran:
+ * its owner withdrew it at end_us (TRACE_NEVER: it still waited when the trace ends).
+ * RUNNING: run_us is what had run when the trace ended. */
 struct trace_job {
     uint64_t row;          /* 0-based data row of the file */
     struct str name;       /* never empty: without a column, the row in 8 digits */
     struct str user, queue;
     int64_t submit_us, start_us, end_us; /* TRACE_NEVER: not known / never */
-    int64_t eligible_us;   /* from here on only room was missing; TRACE_NEVER: not known */
-    int64_t run_us;        /* 0 .. ; TRACE_NEVER: not known (never ends); last attempt's */
+    int64_t eligible_us;   /* from here on only room was missing; TRACE_NEVER: unknown */
+    int64_t run_us;        /* of the last attempt; TRACE_NEVER: unknown (never ends) */
     int64_t lost_us;       /* run time of earlier attempts */
     int64_t limit_us;      /* 0: none */
     int32_t priority;
@@ -49,8 +56,8 @@ struct trace_job {
     int64_t cpu_milli;     /* of each task */
     int64_t mem_bytes;     /* of each task */
     uint32_t ntypes;       /* at most TRACE_TYPES_MAX */
-    uint32_t nparts;       /* 0: all tasks are alike; else at most TRACE_PARTS_MAX, and nodes,
-                              gpus are sums, cpu_milli and mem_bytes the largest */
+    uint32_t nparts;       /* 0: all tasks are alike; else at most TRACE_PARTS_MAX: nodes
+                              and gpus are sums, cpu_milli and mem_bytes the largest */
     const struct str *types; /* acceptable GPU types */
     const struct trace_part *parts;
     struct str need_level; /* required topology level; empty: none */
@@ -58,8 +65,10 @@ struct trace_job {
     struct str node_list;  /* where it really ran, as written; empty: not known */
 };
 
-/* Tasks that the job is made of: nodes, or as many as gpus_per_node needs (0: one task). */
-static inline uint32_t trace_job_tasks(const struct trace_job *j, uint32_t gpus_per_node)
+/* Tasks that the job is made of: nodes, or as many as gpus_per_node needs (0: one
+ * task). */
+static inline uint32_t trace_job_tasks(const struct trace_job *j,
+                                       uint32_t gpus_per_node)
 {
     if (j->nodes)
         return j->nodes;
@@ -74,7 +83,8 @@ struct trace;
  * $MUSTER_FORMATS, $MUSTER_DATADIR/formats, ./formats, formats beside the program, the
  * installed place and the source tree; "swf", "sacct" and "jsonl" are built in.
  * NULL or "" = by the file's name and first line (not for standard input, "-"). */
-int trace_open(struct trace **ret, const char *path, const char *format, struct err *err);
+int trace_open(struct trace **ret, const char *path, const char *format,
+               struct err *err);
 /* The same over memory: fuzzers and tests. */
 int trace_open_mem(struct trace **ret, const void *data, size_t len, const char *name,
                    const char *format, struct err *err);
@@ -102,14 +112,17 @@ struct trace_list {
     char format[32];   /* the mapping's or built-in format's name */
     struct str remark; /* as trace_remark */
 };
-int trace_load(struct trace_list *ret, const char *path, const char *format, struct err *err);
-int trace_load_mem(struct trace_list *ret, const void *data, size_t len, const char *name,
-                   const char *format, struct err *err);
+int trace_load(struct trace_list *ret, const char *path, const char *format,
+               struct err *err);
+int trace_load_mem(struct trace_list *ret, const void *data, size_t len,
+                   const char *name, const char *format, struct err *err);
 void trace_list_done(struct trace_list *l);
 
 /* Arrival orders of the FGD experiment: file of lines "seed N pods i j ..." and
- * "seed N noderank i j ..." (plain, gz, zst). Arrays are malloced, the caller frees them. */
-int trace_order_load(const char *path, uint64_t seed, uint32_t **ret_pods, uint32_t *ret_npods,
-                     uint32_t **ret_ranks, uint32_t *ret_nranks, struct err *err);
+ * "seed N noderank i j ..." (plain, gz, zst). Arrays are malloced, the caller frees
+ * them. */
+int trace_order_load(const char *path, uint64_t seed, uint32_t **ret_pods,
+                     uint32_t *ret_npods, uint32_t **ret_ranks, uint32_t *ret_nranks,
+                     struct err *err);
 
 #endif

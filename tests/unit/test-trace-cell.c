@@ -78,7 +78,8 @@ static void times(void)
         {"2017-01-01 00:00", -EINVAL, 0},
         {"2017/01/01 00:00:00", -EINVAL, 0},
         {"Unknown", -EINVAL, 0},
-        {"2017-10-09 07:01:55", 0, 1507532515000000}, /* after bad days, the memory is good */
+        {"2017-10-09 07:01:55", 0,
+         1507532515000000}, /* after bad days, the memory is good */
     };
     struct cell_day day = {0};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -108,6 +109,9 @@ static void clocks(void)
         {"1-", -EINVAL, 0},
         {"a:b", -EINVAL, 0},
         {"-5:00", -EINVAL, 0},
+        {"1.5:00", -EINVAL, 0},
+        {"7191910028820989680:00", -ERANGE, 0}, /* a fuzzer's: it overflowed */
+        {"99999999999:00", -ERANGE, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         int64_t v = 4242;

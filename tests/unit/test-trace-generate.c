@@ -1,6 +1,7 @@
 /* test-trace-generate.c - synthetic traces, and what is said about traces
  * Expected statistics: the published ones (cluster_summary.csv of AcmeTrace and of
- * HeliosArtifact, in the table of generate.c). SPDX-License-Identifier: Apache-2.0 */
+ * HeliosArtifact, in the table of generate.c).
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
 #include "cluster/file.h"
@@ -36,14 +37,17 @@ static void site(const struct generate_site *s)
     is_near(r.jobs, s->jobs / s->days * 30, 1, "jobs of thirty days");
     is_near(r.run_mean_s / s->run_mean_s, 1, 0.001, "the published mean run time");
     is_near(r.gpus_mean / s->gpus_mean, 1, 0.15, "about the published mean of GPUs");
-    is_near(r.fail_rate, s->fail_rate, 4 * sqrt(0.25 / r.jobs), "the published failures");
+    is_near(r.fail_rate, s->fail_rate, 4 * sqrt(0.25 / r.jobs),
+            "the published failures");
     if (s->gpu_s_per_job > 0)
-        ok(r.gpu_s_per_job / s->gpu_s_per_job > 0.3 && r.gpu_s_per_job / s->gpu_s_per_job < 3,
+        ok(r.gpu_s_per_job / s->gpu_s_per_job > 0.3 &&
+               r.gpu_s_per_job / s->gpu_s_per_job < 3,
            "GPU time of the published order: %.0f, published %.0f", r.gpu_s_per_job,
            s->gpu_s_per_job);
     for (uint32_t i = 0; i < l.n; i++) {
         const struct trace_job *j = &l.jobs[i];
-        good = good && j->run_us > 0 && j->run_us <= (int64_t)s->run_max_s * 1000000 + 1000000 &&
+        good = good && j->run_us > 0 &&
+               j->run_us <= (int64_t)s->run_max_s * 1000000 + 1000000 &&
                j->limit_us >= j->run_us && j->gpus >= 1 && j->gpus <= s->gpus_max &&
                j->submit_us >= 0 && j->submit_us < INT64_C(30) * 86400000000;
     }
@@ -55,7 +59,9 @@ static void site(const struct generate_site *s)
 
 static void options(void)
 {
-    struct generate_options o = {.site = generate_site_find("philly"), .seed = 1, .nodes = 20,
+    struct generate_options o = {.site = generate_site_find("philly"),
+                                 .seed = 1,
+                                 .nodes = 20,
                                  .load = 0.8};
     struct generate_result r;
     struct trace_list a, b, c;
@@ -76,7 +82,9 @@ static void options(void)
     trace_list_done(&a);
     trace_list_done(&b);
     trace_list_done(&c);
-    o = (struct generate_options){.site = generate_site_find("acme"), .seed = 1, .jobs = 5000,
+    o = (struct generate_options){.site = generate_site_find("acme"),
+                                  .seed = 1,
+                                  .jobs = 5000,
                                   .one_node = true};
     if (!ok(generate_trace(&o, &a, NULL, &r, &err) == 0, "so many jobs (%s)", err.text))
         return;
@@ -92,21 +100,25 @@ static void options(void)
 static void described(void)
 {
     static const char text[] =
-        "{\"submit_us\":0,\"gpus\":1,\"run_us\":3600000000,\"queue\":\"a\",\"user\":\"u\","
+        "{\"submit_us\":0,\"gpus\":1,\"run_us\":3600000000,\"queue\":\"a\",\"user\":"
+        "\"u\","
         "\"start_us\":1000000}\n"
-        "{\"submit_us\":0,\"gpus\":1,\"gpu_milli\":500,\"run_us\":7200000000,\"queue\":\"a\"}\n"
+        "{\"submit_us\":0,\"gpus\":1,\"gpu_milli\":500,\"run_us\":7200000000,\"queue\":"
+        "\"a\"}\n"
         "{\"submit_us\":0,\"gpus\":8,\"run_us\":3600000000,\"lost_us\":3600000000,"
         "\"queue\":\"b\",\"user\":\"v\",\"state\":\"failed\"}\n"
         "{\"submit_us\":36000000000,\"cpu_milli\":1000,\"run_us\":50,\"queue\":\"b\"}\n"
-        "{\"submit_us\":36000000000,\"gpus\":600,\"queue\":\"c\",\"state\":\"pending\"}\n"
-        "{\"submit_us\":36000000000,\"gpus\":3,\"run_us\":1200000000,\"eligible_us\":40000000000,"
+        "{\"submit_us\":36000000000,\"gpus\":600,\"queue\":\"c\",\"state\":\"pending\"}"
+        "\n"
+        "{\"submit_us\":36000000000,\"gpus\":3,\"run_us\":1200000000,\"eligible_us\":"
+        "40000000000,"
         "\"start_us\":40005000000}\n";
     struct trace_list l;
     struct describe d;
     struct buf b = {0};
     struct err err = {0};
-    if (!ok(trace_load_mem(&l, text, sizeof text - 1, "d", "jsonl", &err) == 0, "loads (%s)",
-            err.text))
+    if (!ok(trace_load_mem(&l, text, sizeof text - 1, "d", "jsonl", &err) == 0,
+            "loads (%s)", err.text))
         return;
     describe_trace(&l, &d);
     is_int(d.jobs, 6, "jobs");

@@ -9,13 +9,32 @@ static const struct trace_part parts[] = {
     {.nodes = 2, .gpus = 16, .gpu_milli = 1000, .cpu_milli = 8000, .mem_bytes = 77,
      .ntypes = 1, .types = types}};
 
-static const struct trace_job full = {
-    .name = {"j\n1", 3}, .user = {"\xc3\xa4nn", 4}, .queue = {"q/a", 3}, .submit_us = -5,
-    .eligible_us = 7, .start_us = 8, .end_us = 20, .run_us = 10, .lost_us = 3,
-    .limit_us = 60000000, .priority = -3, .state = TRACE_LOST, .nodes = 3, .gpus = 16,
-    .gpu_milli = 500, .restarts = 2, .gpu_mem_bytes = 1 << 30, .cpu_milli = 8000,
-    .mem_bytes = 99, .ntypes = 2, .types = types, .nparts = 2, .parts = parts,
-    .need_level = {"rack", 4}, .need_tag = {"vc=1", 4}, .node_list = {"n[1-3]", 6}};
+static const struct trace_job full = {.name = {"j\n1", 3},
+                                      .user = {"\xc3\xa4nn", 4},
+                                      .queue = {"q/a", 3},
+                                      .submit_us = -5,
+                                      .eligible_us = 7,
+                                      .start_us = 8,
+                                      .end_us = 20,
+                                      .run_us = 10,
+                                      .lost_us = 3,
+                                      .limit_us = 60000000,
+                                      .priority = -3,
+                                      .state = TRACE_LOST,
+                                      .nodes = 3,
+                                      .gpus = 16,
+                                      .gpu_milli = 500,
+                                      .restarts = 2,
+                                      .gpu_mem_bytes = 1 << 30,
+                                      .cpu_milli = 8000,
+                                      .mem_bytes = 99,
+                                      .ntypes = 2,
+                                      .types = types,
+                                      .nparts = 2,
+                                      .parts = parts,
+                                      .need_level = {"rack", 4},
+                                      .need_tag = {"vc=1", 4},
+                                      .node_list = {"n[1-3]", 6}};
 
 static bool str_same(struct str a, struct str b, const char *what)
 {
@@ -101,7 +120,8 @@ static void by_hand(void)
     is_int(l.jobs[0].end_us, 17, "start and run give the end");
     is_mem(l.jobs[0].name.ptr, l.jobs[0].name.len, "00000001", "the row is a name");
     is_int(l.jobs[1].gpu_milli, 1000, "GPUs are whole ones");
-    is_mem(l.jobs[2].name.ptr, l.jobs[2].name.len, "third", "equal times keep the order");
+    is_mem(l.jobs[2].name.ptr, l.jobs[2].name.len, "third",
+           "equal times keep the order");
     is_int(l.jobs[2].gpu_milli, 0, "no GPU, no share");
     trace_list_done(&l);
 }
@@ -116,7 +136,8 @@ static void mistakes(void)
          "x:2:18: 'gpu' is not a key of a job"},
         {"{\"submit_us\": 1.5}\n", "x:1:2: 'submit_us' must be an integer"},
         {"{\"submit_us\": 1, \"gpus\": -1}\n", "x:1:18: 'gpus' is out of range"},
-        {"{\"submit_us\": 1, \"state\": \"gone\"}\n", "x:1:18: 'state' is none of the states"},
+        {"{\"submit_us\": 1, \"state\": \"gone\"}\n",
+         "x:1:18: 'state' is none of the states"},
         {"{\"submit_us\": 1, \"name\": \"\"}\n", "x:1:18: 'name' must not be empty"},
         {"{\"submit_us\": 1, \"types\": \"H100\"}\n",
          "x:1:18: 'types' must be a list of at most six"},
@@ -131,7 +152,8 @@ static void mistakes(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct trace_list l;
         struct err err = {0};
-        ok(trace_load_mem(&l, rows[i].text, strlen(rows[i].text), "x", "jsonl", &err) < 0,
+        ok(trace_load_mem(&l, rows[i].text, strlen(rows[i].text), "x", "jsonl", &err) <
+               0,
            "refused: %s", err.text);
         if (rows[i].want)
             is_str(err.text, rows[i].want, "with the place");

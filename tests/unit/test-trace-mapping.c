@@ -9,7 +9,8 @@
 static char dir[64], file[128];
 
 /* The mapping's text as a file, and the trace through it. */
-static int load(const char *mapping, const char *csv, struct trace_list *l, struct err *err)
+static int load(const char *mapping, const char *csv, struct trace_list *l,
+                struct err *err)
 {
     FILE *f = fopen(file, "w");
     if (!f || fputs(mapping, f) < 0 || fclose(f))
@@ -58,7 +59,8 @@ static void fields(void)
         "\"j;7\";nan;b;1000;nan;nan;;0;3;0;Spot;Z;what;\n";
     struct trace_list l;
     struct err err = {0};
-    if (!ok(load(everything, csv, &l, &err) == 0, "a full mapping loads (%s)", err.text))
+    if (!ok(load(everything, csv, &l, &err) == 0, "a full mapping loads (%s)",
+            err.text))
         return;
     is_int(l.n, 3, "three rows are kept");
     is_int((int64_t)l.skipped, 4, "four are not");
@@ -71,14 +73,17 @@ static void fields(void)
     is_int((int64_t)j7->row, 6, "rows count what was left out");
     is_mem(j1->user.ptr, j1->user.len, "admin", "words replace");
     is_mem(j2->user.ptr, j2->user.len, "eve", "and leave the others");
-    is_mem(j1->need_tag.ptr, j1->need_tag.len, "pool=a!", "the tag is made of the queue");
-    is_mem(j2->need_tag.ptr, j2->need_tag.len, "pool=long-name-of-a-queue!", "of any length");
+    is_mem(j1->need_tag.ptr, j1->need_tag.len, "pool=a!",
+           "the tag is made of the queue");
+    is_mem(j2->need_tag.ptr, j2->need_tag.len, "pool=long-name-of-a-queue!",
+           "of any length");
     is_int(j1->submit_us, 5000000, "milliseconds");
     is_int(j1->start_us, 15000000, "the wait gives the start");
     is_int(j1->run_us, 90000000, "minutes");
     is_int(j1->end_us, 105000000, "start and run give the end");
     is_int(j1->limit_us, INT64_C(172800) * 1000000, "a clock");
-    is_int(j2->limit_us, INT64_C(3600) * 1000000, "the default where the cell is empty");
+    is_int(j2->limit_us, INT64_C(3600) * 1000000,
+           "the default where the cell is empty");
     is_int(j1->gpus, 8, "GPUs");
     is_int(trace_job_tasks(j1, l.gpus_per_node), 2, "on two nodes of four");
     is_int(j1->cpu_milli, 8000, "so half of the cores each");
@@ -110,8 +115,9 @@ static void shares(void)
         const char *csv;
         uint32_t nodes, gpus, milli;
     } rows[] = {
-        {"1,50,600\n", 1, 1, 500},  {"4,25,600\n", 4, 4, 250}, {"2,100,600\n", 2, 2, 1000},
-        {"3,200,600\n", 3, 6, 1000}, {"1,0,600\n", 1, 0, 0},    {"1,150,600\n", 1, 2, 1000},
+        {"1,50,600\n", 1, 1, 500},   {"4,25,600\n", 4, 4, 250},
+        {"2,100,600\n", 2, 2, 1000}, {"3,200,600\n", 3, 6, 1000},
+        {"1,0,600\n", 1, 0, 0},      {"1,150,600\n", 1, 2, 1000},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct trace_list l;
@@ -156,11 +162,12 @@ static void cell_mistakes(void)
         {HEAD ",1,1,a,ok,1,\n", "jobs.csv:2:1: the submit time is missing"},
         {HEAD "2020-01-01 00:00:00,1,1,a\n",
          "jobs.csv:2:25: the row has 4 columns, 7 are expected"},
-        {"t,r,g,vc,s,k\n",
-         "jobs.csv:1:1: no column 'n', which mapping x filters by"},
-        {"t,r,vc,s,n,k\n", "jobs.csv:1:1: no column 'g', which mapping x needs for gpus"},
+        {"t,r,g,vc,s,k\n", "jobs.csv:1:1: no column 'n', which mapping x filters by"},
+        {"t,r,vc,s,n,k\n",
+         "jobs.csv:1:1: no column 'g', which mapping x needs for gpus"},
         {"", "jobs.csv:1:1: the file is empty, a header is expected"},
-        {HEAD "2020-01-01 00:00:00,1,1,a,\"ok,1,\n", "jobs.csv:2:27: this quote is never closed"},
+        {HEAD "2020-01-01 00:00:00,1,1,a,\"ok,1,\n",
+         "jobs.csv:2:27: this quote is never closed"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct trace_list l;
@@ -185,7 +192,8 @@ static void mapping_mistakes(void)
          "m:2:36: unknown unit 'parsec'"},
         {"name: x\nfields: {submit: {column: t, unit: MiB}}\n",
          "m:2:36: unit 'MiB' does not fit"},
-        {"name: x\nfields: {submit: {unit: s}}\n", "m:2:18: needs a column or a constant"},
+        {"name: x\nfields: {submit: {unit: s}}\n",
+         "m:2:18: needs a column or a constant"},
         {"name: x\nfields: {submit: {column: t, constant: 1}}\n",
          "m:2:40: either column or constant"},
         {"name: x\nfields: {submit: t, state: s}\n", "m:2:28: a state needs words"},
@@ -197,9 +205,11 @@ static void mapping_mistakes(void)
          "m:3:8: a rule has one of in, notin, from and to"},
         {"name: x\nfields: {submit: t}\nkeep: [{column: a, from: 9, to: 1}]\n",
          "m:3:8: the range runs backward"},
-        {"name: x\nfields: {submit: t}\ndelimiter: ab\n", "m:3:12: one byte is expected"},
+        {"name: x\nfields: {submit: t}\ndelimiter: ab\n",
+         "m:3:12: one byte is expected"},
         {"name: x\nfields: {submit: t}\nquote: \",\"\n", "m:1:1: quote and delimiter"},
-        {"name: x\nfields: {submit: t}\nheader: no\n", "m:1:1: columns belong to files"},
+        {"name: x\nfields: {submit: t}\nheader: no\n",
+         "m:1:1: columns belong to files"},
         {"name: a-name-that-is-longer-than-31-bytes-is\nfields: {submit: t}\n",
          "m:1:7: a name has 1 to 31 bytes"},
     };
@@ -221,10 +231,10 @@ static void finding(void)
     static const char csv[] = "no,such,columns\n1,2,3\n";
     is_int(trace_load_mem(&l, csv, sizeof csv - 1, "f.csv", NULL, &err), -ENOENT,
            "an unknown first line is no format");
-    ok(strstr(err.text, "f.csv: ") && strstr(err.text, "no,such,columns"), "says so: %s",
-       err.text);
-    is_int(trace_load_mem(&l, csv, sizeof csv - 1, "f.csv", "nosuchformat", &err), -ENOENT,
-           "an unknown name is none either");
+    ok(strstr(err.text, "f.csv: ") && strstr(err.text, "no,such,columns"),
+       "says so: %s", err.text);
+    is_int(trace_load_mem(&l, csv, sizeof csv - 1, "f.csv", "nosuchformat", &err),
+           -ENOENT, "an unknown name is none either");
     ok(trace_load(&l, "-", NULL, &err) < 0, "standard input wants a format");
     ok(trace_load(&l, "/nonexistent/x.csv", "philly", &err) < 0, "no file, no trace");
     ok(strstr(err.text, "/nonexistent/x.csv"), "which is named: %s", err.text);

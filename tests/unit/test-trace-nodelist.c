@@ -1,5 +1,6 @@
 /* test-trace-nodelist.c - Slurm's compressed node lists
- * Expected names: Slurm's own rules (scontrol show hostnames). SPDX-License-Identifier: Apache-2.0 */
+ * Expected names: Slurm's own rules (scontrol show hostnames).
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
 #include "base/buf.h"
@@ -62,17 +63,19 @@ int main(void)
         int n = nodelist_expand(str_of(rows[i].list), add, &b, &err);
         is_int(n, rows[i].n, "%s", rows[i].list);
         is_mem(b.data, b.len, rows[i].names, "its names");
-        ok((n < 0) == (err.text[0] != 0), "a text if and only if it fails: %s", err.text);
+        ok((n < 0) == (err.text[0] != 0), "a text if and only if it fails: %s",
+           err.text);
         buf_done(&b);
     }
     char longest[600];
     memset(longest, 'x', sizeof longest);
-    is_int(nodelist_expand((struct str){longest, sizeof longest}, NULL, NULL, NULL), -ERANGE,
-           "a name of 600 bytes is refused");
+    is_int(nodelist_expand((struct str){longest, sizeof longest}, NULL, NULL, NULL),
+           -ERANGE, "a name of 600 bytes is refused");
     int n = 0;
     is_int(nodelist_expand(STR("n[1-9]"), stop_at_third, &n, NULL), -ECANCELED,
            "the callback can stop it");
     is_int(n, 3, "at once");
-    is_int(nodelist_expand(STR("n[1-9]"), NULL, NULL, NULL), 9, "counting needs no callback");
+    is_int(nodelist_expand(STR("n[1-9]"), NULL, NULL, NULL), 9,
+           "counting needs no callback");
     return done_testing();
 }

@@ -1,7 +1,8 @@
 /* test-trace-public.c - the shipped mappings on the public sets themselves
- * Read in place from the shared data, skipped where it is absent. Expected counts and sums:
- * PEER_SUBSET.md and the notes on traces for Philly and openb, awk over the files for the
- * rest. SPDX-License-Identifier: Apache-2.0 */
+ * Read in place from the shared data, skipped where it is absent. Expected counts and
+ * sums: PEER_SUBSET.md and the notes on traces for Philly and openb, awk over the files
+ * for the rest.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tap.h"
 #include "trace/trace.h"
 
@@ -15,22 +16,26 @@ struct want {
 };
 
 static const struct want wants[] = {
-    /* PEER_SUBSET.md: 68,503 of 82,247 rows; first at 2017-10-01 00:00:45; 786,461,080 s;
-     * 64,073 + 2 x 1,409 + 4 x 1,534 + 8 x 1,301 + 12 x 7 + 16 x 139 + 24 x 6 + 32 x 34 GPUs */
+    /* PEER_SUBSET.md: 68,503 of 82,247 rows; first at 2017-10-01 00:00:45; 786,461,080
+     * s; 64,073 + 2 x 1,409 + 4 x 1,534 + 8 x 1,301 + 12 x 7 + 16 x 139 + 24 x 6 + 32 x
+     * 34 GPUs */
     {"philly/philly_passed_jobs.csv.zst", "philly-helios", "philly-helios", 68503,
      82247 - 68503, 786461080000, 64073 + 2818 + 6136 + 10408 + 84 + 2224 + 144 + 1088,
      1506816045000},
-    {"philly/philly_passed_jobs.csv.zst", NULL, "philly", 82247, 0, 1080390950000, 107235,
+    {"philly/philly_passed_jobs.csv.zst", NULL, "philly", 82247, 0, 1080390950000,
+     107235, NOT_ASKED},
+    {"openb-fgd/csv/openb_pod_list_default.csv.zst", NULL, "openb", 8152, 0, NOT_ASKED,
+     7433, 0},
+    {"openb-fgd/csv/openb_pod_list_gpuspec33.csv.zst", NULL, "openb", 8152, 0,
+     NOT_ASKED, 7433, 0},
+    {"openb-fgd/csv/openb_pod_list_multigpu50.csv.zst", NULL, "openb", 9061, 0, 0,
+     12705, 0},
+    {"mixes/K_95_seed1.csv.zst", NULL, "mixes", 143910, 0, 172939163000, 3749382,
      NOT_ASKED},
-    {"openb-fgd/csv/openb_pod_list_default.csv.zst", NULL, "openb", 8152, 0, NOT_ASKED, 7433, 0},
-    {"openb-fgd/csv/openb_pod_list_gpuspec33.csv.zst", NULL, "openb", 8152, 0, NOT_ASKED, 7433,
-     0},
-    {"openb-fgd/csv/openb_pod_list_multigpu50.csv.zst", NULL, "openb", 9061, 0, 0, 12705, 0},
-    {"mixes/K_95_seed1.csv.zst", NULL, "mixes", 143910, 0, 172939163000, 3749382, NOT_ASKED},
     {"muri/cluster_trace.csv", NULL, "muri", 400, 0, NOT_ASKED, 3766, 0},
     {"muri/trace-data/trace1.csv.zst", NULL, "muri", 1494, 0, 374174936000, 7398, 0},
-    {"philly/chronus_trace_job_Philly_SLO.csv.zst", NULL, "chronus", 30940, 0, 8041615000,
-     42785, NOT_ASKED},
+    {"philly/chronus_trace_job_Philly_SLO.csv.zst", NULL, "chronus", 30940, 0,
+     8041615000, 42785, NOT_ASKED},
     {"tiresias/60_job.csv", NULL, "tiresias", 60, 0, 10705000, 170, 0},
 };
 
@@ -66,7 +71,8 @@ static void one(const struct want *w)
         skip(1, "%s is not here", name);
         return;
     }
-    if (!ok(trace_load(&l, path, w->format, &err) == 0, "%s loads (%s)", name, err.text))
+    if (!ok(trace_load(&l, path, w->format, &err) == 0, "%s loads (%s)", name,
+            err.text))
         return;
     sums(w, &l);
     trace_list_done(&l);
@@ -80,7 +86,8 @@ static void openb(void)
     struct err err = {0};
     int64_t gpu_milli = 0, cpu = 0, mem_mib = 0;
     uint32_t pending = 0, failed = 0, never = 0;
-    if (!shared_path("data/traces/openb-fgd/csv/openb_pod_list_default.csv.zst", path)) {
+    if (!shared_path("data/traces/openb-fgd/csv/openb_pod_list_default.csv.zst",
+                     path)) {
         skip(1, "openb is not here");
         return;
     }
@@ -110,7 +117,8 @@ static void gpuspec(void)
     struct trace_list l;
     struct err err = {0};
     uint32_t bound = 0;
-    if (!shared_path("data/traces/openb-fgd/csv/openb_pod_list_gpuspec33.csv.zst", path)) {
+    if (!shared_path("data/traces/openb-fgd/csv/openb_pod_list_gpuspec33.csv.zst",
+                     path)) {
         skip(1, "openb is not here");
         return;
     }
@@ -153,7 +161,8 @@ static void orders(void)
     char path[4096];
     uint32_t *pods, *ranks, npods, nranks;
     struct err err = {0};
-    if (!shared_path("data/traces/openb-fgd/orders/openb_pod_list_default.orders.zst", path)) {
+    if (!shared_path("data/traces/openb-fgd/orders/openb_pod_list_default.orders.zst",
+                     path)) {
         skip(1, "the orders are not here");
         return;
     }
@@ -177,7 +186,8 @@ static void orders(void)
         free(pods);
         free(ranks);
     }
-    ok(trace_order_load(path, 7, &pods, &npods, &ranks, &nranks, &err) < 0, "no seed 7");
+    ok(trace_order_load(path, 7, &pods, &npods, &ranks, &nranks, &err) < 0,
+       "no seed 7");
     ok(strstr(err.text, "no pods of seed 7"), "says so: %s", err.text);
 }
 
@@ -190,38 +200,55 @@ static void documented(void)
         uint32_t gpus, milli, nodes;
         int64_t cpu_milli;
     } rows[] = {
-        {"Helios", "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,"
-         "end_time,duration,queue\n1425512,uVMrF,vchbv,4,16,1,FAILED,2020-06-09 18:41:27,"
-         "2020-06-09 18:41:27,2020-06-09 18:45:36,249,0\n", "helios", 1591728087, 249, 4, 1000,
-         1, 16000},
-        {"Acme Seren", "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,"
+        {"Helios",
+         "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,"
+         "end_time,duration,queue\n1425512,uVMrF,vchbv,4,16,1,FAILED,2020-06-09 "
+         "18:41:27,"
+         "2020-06-09 18:41:27,2020-06-09 18:45:36,249,0\n",
+         "helios", 1591728087, 249, 4, 1000, 1, 16000},
+        {"Acme Seren",
+         "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,"
          "end_time,duration,queue,gpu_time\n5778432,u5907,1,8,128,Other,FAILED,"
-         "2023-03-01 00:18:22+08:00,2023-03-01 00:18:54+08:00,2023-03-01 00:20:51+08:00,117,"
-         "32,936.0\n", "acme", 1677601102, 117, 8, 1000, 1, 128000},
-        {"Acme Kalos", "job_id,user,node_num,gpu_num,cpu_num,mem_per_pod_GB,shared_mem_per_pod,"
-         "type,state,submit_time,start_time,end_time,fail_time,stop_time,duration,queue,"
+         "2023-03-01 00:18:22+08:00,2023-03-01 00:18:54+08:00,2023-03-01 "
+         "00:20:51+08:00,117,"
+         "32,936.0\n",
+         "acme", 1677601102, 117, 8, 1000, 1, 128000},
+        {"Acme Kalos",
+         "job_id,user,node_num,gpu_num,cpu_num,mem_per_pod_GB,shared_mem_per_pod,"
+         "type,state,submit_time,start_time,end_time,fail_time,stop_time,duration,"
+         "queue,"
          "gpu_time\ndlctk696s0jbvitv,uf794,8,64,960,1000,100.0,Other,FAILED,"
-         "2023-05-17 11:00:58+00:00,2023-05-17 11:01:08+00:00,2023-05-17 11:01:16+00:00,"
-         "2023-05-17 11:01:16+00:00,,18,10.0,1152.0\n", "acme", 1684321258, 8, 64, 1000, 8,
-         120000},
-        {"PAI tasks", "4f057009a5d481acec67b088,tensorflow,1.0,Terminated,1739162.0,1739200.0,"
-         "600.0,29.296875,50.0,MISC\n", "alibaba-2020", 1739162, 38, 1, 500, 1, 6000},
-        {"PAI joined", "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,"
-         "plan_mem,plan_gpu,gpu_type,user,job_submit_time\nj,worker,2.0,Terminated,110.0,200.0,"
-         "400.0,10,200.0,V100,u,100.0\n", "alibaba-2020-joined", 100, 90, 4, 1000, 2, 4000},
-        {"spot 2026", "job_name,organization,gpu_model,cpu_request,gpu_request,worker_num,"
-         "submit_time,duration,job_type\n437260,57,A100-SXM4-80GB,15,1,16,9589663,41060,Spot\n",
+         "2023-05-17 11:00:58+00:00,2023-05-17 11:01:08+00:00,2023-05-17 "
+         "11:01:16+00:00,"
+         "2023-05-17 11:01:16+00:00,,18,10.0,1152.0\n",
+         "acme", 1684321258, 8, 64, 1000, 8, 120000},
+        {"PAI tasks",
+         "4f057009a5d481acec67b088,tensorflow,1.0,Terminated,1739162.0,1739200.0,"
+         "600.0,29.296875,50.0,MISC\n",
+         "alibaba-2020", 1739162, 38, 1, 500, 1, 6000},
+        {"PAI joined",
+         "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,"
+         "plan_mem,plan_gpu,gpu_type,user,job_submit_time\nj,worker,2.0,Terminated,110."
+         "0,200.0,"
+         "400.0,10,200.0,V100,u,100.0\n",
+         "alibaba-2020-joined", 100, 90, 4, 1000, 2, 4000},
+        {"spot 2026",
+         "job_name,organization,gpu_model,cpu_request,gpu_request,worker_num,"
+         "submit_time,duration,job_type\n437260,57,A100-SXM4-80GB,15,1,16,9589663,"
+         "41060,Spot\n",
          "alibaba-spot-2026", 9589663, 41060, 16, 1000, 16, 15000},
-        {"Lucid", "job_id,user,vc,jobname,gpu_num,cpu_num,node_num,state,submit_time,duration,"
-         "dataset,model\n7,u1,vc1,n,2,8,1,COMPLETED,2020-06-09 18:41:27,30,d,m\n", "lucid",
-         1591728087, 30, 2, 1000, 1, 8000},
+        {"Lucid",
+         "job_id,user,vc,jobname,gpu_num,cpu_num,node_num,state,submit_time,duration,"
+         "dataset,model\n7,u1,vc1,n,2,8,1,COMPLETED,2020-06-09 18:41:27,30,d,m\n",
+         "lucid", 1591728087, 30, 2, 1000, 1, 8000},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct trace_list l;
         struct err err = {0};
-        int rc = trace_load_mem(&l, rows[i].csv, strlen(rows[i].csv), "d.csv", rows[i].format,
-                                &err);
-        if (!ok(rc == 0, "%s: the documented example loads (%s)", rows[i].name, err.text))
+        int rc = trace_load_mem(&l, rows[i].csv, strlen(rows[i].csv), "d.csv",
+                                rows[i].format, &err);
+        if (!ok(rc == 0, "%s: the documented example loads (%s)", rows[i].name,
+                err.text))
             continue;
         const struct trace_job *j = &l.jobs[0];
         is_int(l.n, 1, "one job");

@@ -1,5 +1,6 @@
 /* test-trace-sacct.c - each trap of Slurm's accounting, one after the other
- * Rows as the exact command of docs/data.md prints them. SPDX-License-Identifier: Apache-2.0 */
+ * Rows as the exact command of docs/data.md prints them.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
 #include "base/buf.h"
@@ -8,21 +9,42 @@
 
 /* What a row needs; the rest is filled in. */
 struct sample {
-    const char *raw, *id, *account, *user, *submit, *eligible, *start, *end, *state, *limit,
-        *elapsed, *nodes, *cpus, *mem, *req, *alloc, *list, *name;
+    const char *raw, *id, *account, *user, *submit, *eligible, *start, *end, *state,
+        *limit, *elapsed, *nodes, *cpus, *mem, *req, *alloc, *list, *name;
 };
 
 static void add(struct buf *b, const char *sep, const struct sample *s)
 {
-    const char *cells[] = {
-        s->raw, s->id ? s->id : s->raw, "cl", "gpu", "normal",
-        s->account ? s->account : "physics", s->user ? s->user : "ann", s->submit,
-        s->eligible ? s->eligible : s->submit, s->start ? s->start : "Unknown",
-        s->end ? s->end : "Unknown", s->state, "0:0", s->limit ? s->limit : "60",
-        s->elapsed ? s->elapsed : "0", "00:00:00", s->nodes ? s->nodes : "1",
-        s->nodes ? s->nodes : "1", s->cpus ? s->cpus : "8", s->cpus ? s->cpus : "8",
-        s->mem ? s->mem : "", s->req ? s->req : "", s->alloc ? s->alloc : "", "100", "", "",
-        "None", "", s->list ? s->list : "None assigned", s->name ? s->name : "train"};
+    const char *cells[] = {s->raw,
+                           s->id ? s->id : s->raw,
+                           "cl",
+                           "gpu",
+                           "normal",
+                           s->account ? s->account : "physics",
+                           s->user ? s->user : "ann",
+                           s->submit,
+                           s->eligible ? s->eligible : s->submit,
+                           s->start ? s->start : "Unknown",
+                           s->end ? s->end : "Unknown",
+                           s->state,
+                           "0:0",
+                           s->limit ? s->limit : "60",
+                           s->elapsed ? s->elapsed : "0",
+                           "00:00:00",
+                           s->nodes ? s->nodes : "1",
+                           s->nodes ? s->nodes : "1",
+                           s->cpus ? s->cpus : "8",
+                           s->cpus ? s->cpus : "8",
+                           s->mem ? s->mem : "",
+                           s->req ? s->req : "",
+                           s->alloc ? s->alloc : "",
+                           "100",
+                           "",
+                           "",
+                           "None",
+                           "",
+                           s->list ? s->list : "None assigned",
+                           s->name ? s->name : "train"};
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
         if (i)
             buf_z(b, sep);
@@ -44,18 +66,28 @@ static struct trace_list load(const char *sep, const struct sample *rows, size_t
     buf_done(&b);
     return l;
 }
-#define LOAD(sep, ...)                                                                     \
-    load(sep, (const struct sample[]){__VA_ARGS__},                                        \
+#define LOAD(sep, ...)                              \
+    load(sep, (const struct sample[]){__VA_ARGS__}, \
          sizeof((const struct sample[]){__VA_ARGS__}) / sizeof(struct sample))
 
 static void plain_job(void)
 {
-    struct trace_list l = LOAD("\x1f",
-        {.raw = "17", .submit = "1000", .eligible = "1010", .start = "1100", .end = "4700",
-         .state = "COMPLETED", .limit = "1564", .elapsed = "3600", .nodes = "2", .cpus = "32",
-         .req = "billing=32,cpu=32,gres/gpu=8,mem=128G,node=2",
-         .alloc = "billing=32,cpu=32,gres/gpu:h100=8,gres/gpu=8,mem=128G,node=2",
-         .list = "g[0002-0003]", .name = "na|me, x"});
+    struct trace_list l =
+        LOAD("\x1f",
+             {.raw = "17",
+              .submit = "1000",
+              .eligible = "1010",
+              .start = "1100",
+              .end = "4700",
+              .state = "COMPLETED",
+              .limit = "1564",
+              .elapsed = "3600",
+              .nodes = "2",
+              .cpus = "32",
+              .req = "billing=32,cpu=32,gres/gpu=8,mem=128G,node=2",
+              .alloc = "billing=32,cpu=32,gres/gpu:h100=8,gres/gpu=8,mem=128G,node=2",
+              .list = "g[0002-0003]",
+              .name = "na|me, x"});
     const struct trace_job *j = &l.jobs[0];
     is_int(l.n, 1, "one job, though its name has a bar");
     is_mem(j->name.ptr, j->name.len, "17", "called by its JobID");
@@ -91,21 +123,54 @@ static void bars(void)
 
 static void limits_and_states(void)
 {
-    struct trace_list l = LOAD("\x1f",
-        {.raw = "1", .submit = "1", .start = "2", .end = "9", .elapsed = "7",
-         .state = "CANCELLED by 1234", .limit = "UNLIMITED"},
-        {.raw = "2", .submit = "2", .start = "3", .end = "9", .elapsed = "6",
-         .state = "TIMEOUT", .limit = "Partition_Limit"},
-        {.raw = "3", .submit = "3", .start = "4", .end = "9", .elapsed = "5",
-         .state = "NODE_FAIL", .limit = ""},
-        {.raw = "4", .submit = "4", .start = "5", .end = "9", .elapsed = "4",
-         .state = "OUT_OF_MEMORY", .limit = "1-02:03:04"},
+    struct trace_list l = LOAD(
+        "\x1f",
+        {.raw = "1",
+         .submit = "1",
+         .start = "2",
+         .end = "9",
+         .elapsed = "7",
+         .state = "CANCELLED by 1234",
+         .limit = "UNLIMITED"},
+        {.raw = "2",
+         .submit = "2",
+         .start = "3",
+         .end = "9",
+         .elapsed = "6",
+         .state = "TIMEOUT",
+         .limit = "Partition_Limit"},
+        {.raw = "3",
+         .submit = "3",
+         .start = "4",
+         .end = "9",
+         .elapsed = "5",
+         .state = "NODE_FAIL",
+         .limit = ""},
+        {.raw = "4",
+         .submit = "4",
+         .start = "5",
+         .end = "9",
+         .elapsed = "4",
+         .state = "OUT_OF_MEMORY",
+         .limit = "1-02:03:04"},
         {.raw = "5", .submit = "5", .start = "6", .state = "RUNNING", .elapsed = "30"},
-        {.raw = "6", .submit = "6", .state = "PENDING", .elapsed = "0",
+        {.raw = "6",
+         .submit = "6",
+         .state = "PENDING",
+         .elapsed = "0",
          .req = "cpu=8,gres/gpu=2"},
-        {.raw = "7", .submit = "7", .eligible = "Unknown", .start = "8", .end = "8",
-         .elapsed = "0", .state = "CANCELLED by 7"},
-        {.raw = "8", .submit = "8", .start = "None", .end = "20", .state = "CANCELLED"});
+        {.raw = "7",
+         .submit = "7",
+         .eligible = "Unknown",
+         .start = "8",
+         .end = "8",
+         .elapsed = "0",
+         .state = "CANCELLED by 7"},
+        {.raw = "8",
+         .submit = "8",
+         .start = "None",
+         .end = "20",
+         .state = "CANCELLED"});
     static const int states[] = {TRACE_CANCELLED, TRACE_TIMEOUT, TRACE_LOST,
                                  TRACE_FAILED,    TRACE_RUNNING, TRACE_PENDING,
                                  TRACE_CANCELLED, TRACE_CANCELLED};
@@ -121,7 +186,8 @@ static void limits_and_states(void)
     is_int(l.jobs[4].end_us, TRACE_NEVER, "and no end");
     is_int(l.jobs[5].start_us, TRACE_NEVER, "pending: no start");
     is_int(l.jobs[5].gpus, 2, "its GPUs from ReqTRES");
-    is_int(l.jobs[6].run_us, TRACE_NEVER, "cancelled before its start: no run of no length");
+    is_int(l.jobs[6].run_us, TRACE_NEVER,
+           "cancelled before its start: no run of no length");
     is_int(l.jobs[6].start_us, TRACE_NEVER, "and no start");
     is_int(l.jobs[6].end_us, 8000000, "but an end");
     is_int(l.jobs[6].eligible_us, TRACE_NEVER, "held: never eligible");
@@ -172,21 +238,51 @@ static void requeues(void)
 
 static void arrays_and_het(void)
 {
-    struct trace_list l = LOAD("\x1f",
-        {.raw = "8", .id = "2_1", .submit = "10", .start = "11", .end = "12", .elapsed = "1",
-         .state = "COMPLETED"},
-        {.raw = "2", .id = "2_3", .submit = "10", .start = "13", .end = "14", .elapsed = "1",
-         .eligible = "12", .state = "COMPLETED"},
-        {.raw = "2", .id = "2_[4-6,9%2]", .submit = "10", .state = "PENDING"},
-        {.raw = "2", .id = "2_[10,20,...]", .submit = "11", .state = "PENDING"},
-        {.raw = "5", .id = "5+0", .submit = "50", .start = "60", .end = "70",
-         .elapsed = "10", .state = "COMPLETED", .nodes = "1", .cpus = "4",
-         .alloc = "cpu=4,mem=4G,node=1"},
-        {.raw = "6", .id = "5+1", .submit = "50", .start = "60", .end = "70",
-         .elapsed = "10", .state = "COMPLETED", .nodes = "2", .cpus = "16",
-         .alloc = "cpu=16,gres/gpu:h100=16,gres/gpu=16,mem=64G,node=2"},
-        {.raw = "7.batch", .id = "7.batch", .submit = "80", .start = "80", .end = "81",
-         .state = "COMPLETED"});
+    struct trace_list l =
+        LOAD("\x1f",
+             {.raw = "8",
+              .id = "2_1",
+              .submit = "10",
+              .start = "11",
+              .end = "12",
+              .elapsed = "1",
+              .state = "COMPLETED"},
+             {.raw = "2",
+              .id = "2_3",
+              .submit = "10",
+              .start = "13",
+              .end = "14",
+              .elapsed = "1",
+              .eligible = "12",
+              .state = "COMPLETED"},
+             {.raw = "2", .id = "2_[4-6,9%2]", .submit = "10", .state = "PENDING"},
+             {.raw = "2", .id = "2_[10,20,...]", .submit = "11", .state = "PENDING"},
+             {.raw = "5",
+              .id = "5+0",
+              .submit = "50",
+              .start = "60",
+              .end = "70",
+              .elapsed = "10",
+              .state = "COMPLETED",
+              .nodes = "1",
+              .cpus = "4",
+              .alloc = "cpu=4,mem=4G,node=1"},
+             {.raw = "6",
+              .id = "5+1",
+              .submit = "50",
+              .start = "60",
+              .end = "70",
+              .elapsed = "10",
+              .state = "COMPLETED",
+              .nodes = "2",
+              .cpus = "16",
+              .alloc = "cpu=16,gres/gpu:h100=16,gres/gpu=16,mem=64G,node=2"},
+             {.raw = "7.batch",
+              .id = "7.batch",
+              .submit = "80",
+              .start = "80",
+              .end = "81",
+              .state = "COMPLETED"});
     is_int((int64_t)l.skipped, 1, "a step is left out");
     is_int(l.n, 8, "array tasks one by one, components together");
     static const char *const names[] = {"2_1", "2_3", "2_4", "2_5", "2_6", "2_9",
@@ -209,7 +305,8 @@ static void header_and_memory(void)
 {
     static const char text[] =
         "JobIDRaw|User|Submit|Start|End|State|Elapsed|ReqMem|NNodes|NCPUS|ReqGRES|\n"
-        "1|ann|2026-10-01T00:00:00|2026-10-01T00:01:00|2026-10-01T01:01:00|COMPLETED|01:00:00|"
+        "1|ann|2026-10-01T00:00:00|2026-10-01T00:01:00|2026-10-01T01:01:00|COMPLETED|"
+        "01:00:00|"
         "4Gc|2|16|gpu:a100:4|\n"
         "2|ann|2026-10-01T00:00:05|Unknown|Unknown|PENDING|00:00:00|8Gn|2|16|gpu:2|\n"
         "3|ann|2026-10-01T00:00:06|Unknown|Unknown|PENDING|00:00:00|6000M|3|16||\n";
@@ -220,9 +317,11 @@ static void header_and_memory(void)
         return;
     is_int(l.n, 3, "three jobs");
     /* 2026-10-01 is 20,727 days after 1970 (date -d 2026-10-01 +%s / 86400) */
-    is_int(l.jobs[0].submit_us, INT64_C(20727) * 86400 * 1000000, "times without a zone: UTC");
+    is_int(l.jobs[0].submit_us, INT64_C(20727) * 86400 * 1000000,
+           "times without a zone: UTC");
     is_int(l.jobs[0].run_us, INT64_C(3600) * 1000000, "Elapsed as a clock");
-    is_int(l.jobs[0].mem_bytes, INT64_C(32) << 30, "memory by CPU: eight of 4 GiB on a node");
+    is_int(l.jobs[0].mem_bytes, INT64_C(32) << 30,
+           "memory by CPU: eight of 4 GiB on a node");
     is_int(l.jobs[1].mem_bytes, INT64_C(8) << 30, "memory by node");
     is_int(l.jobs[2].mem_bytes, INT64_C(2000) << 20, "memory of the whole job");
     is_int(l.jobs[0].gpus, 8, "GPUs of each node where there is no TRES");
@@ -239,7 +338,8 @@ static void tres(void)
         int64_t gpus, milli;
         const char *types;
     } rows[] = {
-        {"billing=8,cpu=8,gres/gpu:h100=2,gres/gpu=2,mem=64G,node=1", 0, 2, 1000, "h100"},
+        {"billing=8,cpu=8,gres/gpu:h100=2,gres/gpu=2,mem=64G,node=1", 0, 2, 1000,
+         "h100"},
         {"cpu=8,mem=1T,node=1", 0, -1, 1000, ""},
         {"gres/gpu:1g.10gb=3,gres/gpu=3", 0, 3, 1000, "1g.10gb"},
         {"gres/gpu=0", 0, 0, 1000, ""},
@@ -271,9 +371,12 @@ static void mistakes(void)
         {"JobIDRaw|Submit\n1|2\n", "x:1:1: no column State"},
         {"JobIDRaw|Submit|State\n1|abc|FAILED\n",
          "x:2:3: Submit 'abc' is neither seconds nor a time"},
-        {"JobIDRaw|Submit|State\n1|5|WRONG\n", "x:2:5: State 'WRONG' is no state of Slurm"},
-        {"JobIDRaw|Submit|State\n1|5\n", "x:2:3: the row has 2 columns, 3 are expected"},
-        {"JobIDRaw|Submit|State\nq|5|FAILED\n", "x:2:1: JobIDRaw 'q' is not a job number"},
+        {"JobIDRaw|Submit|State\n1|5|WRONG\n",
+         "x:2:5: State 'WRONG' is no state of Slurm"},
+        {"JobIDRaw|Submit|State\n1|5\n",
+         "x:2:3: the row has 2 columns, 3 are expected"},
+        {"JobIDRaw|Submit|State\nq|5|FAILED\n",
+         "x:2:1: JobIDRaw 'q' is not a job number"},
         {"JobIDRaw|Submit|State|AllocTRES\n1|5|FAILED|cpu=1,mem=zz\n",
          "x:2:18: AllocTRES 'cpu=1,mem=zz' is not a list of resources"},
         {"1|2|3\n", "x:1:5: the row has 3 columns, 30 are expected"},
@@ -281,7 +384,8 @@ static void mistakes(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct trace_list l;
         struct err err = {0};
-        ok(trace_load_mem(&l, rows[i].text, strlen(rows[i].text), "x", "sacct", &err) < 0,
+        ok(trace_load_mem(&l, rows[i].text, strlen(rows[i].text), "x", "sacct", &err) <
+               0,
            "refused");
         is_str(err.text, rows[i].want, "with the place");
     }

@@ -1,6 +1,7 @@
 /* test-trace-swf.c - the Standard Workload Format
- * The two real logs: row counts as in the shared data's README (the excerpt's 3,171 lines
- * hold one empty one); sums by awk over the files. SPDX-License-Identifier: Apache-2.0 */
+ * The two real logs: row counts as in the shared data's README (the excerpt's 3,171
+ * lines hold one empty one); sums by awk over the files.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
 #include "tap.h"
@@ -54,7 +55,8 @@ static void mistakes(void)
         {"1 2 3\n", "x.swf:1:5: the row has 3 numbers, SWF has 18"},
         {"; head\n 1 a 0 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n",
          "x.swf:2:4: submit time 'a' is not a number"},
-        {"1 -1 0 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n", "x.swf:1:3: the submit time is missing"},
+        {"1 -1 0 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n",
+         "x.swf:1:3: the submit time is missing"},
         {"1 9999999999999999 0 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n",
          "x.swf:1:3: submit time is out of range"},
         {"1 1 0 0 99999999 1 1 -1 1 1 1 1 1 1 1 1 1 1\n",
@@ -63,7 +65,8 @@ static void mistakes(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct trace_list l;
         struct err err = {0};
-        int rc = trace_load_mem(&l, rows[i].text, strlen(rows[i].text), "x.swf", NULL, &err);
+        int rc =
+            trace_load_mem(&l, rows[i].text, strlen(rows[i].text), "x.swf", NULL, &err);
         ok(rc < 0, "refused");
         is_str(err.text, rows[i].want, "with the place");
     }
