@@ -43,10 +43,14 @@ static bool use_fits(const struct cluster *c, const struct use *u)
         return (u->devs & ~n->whole_free) == 0;
     for (uint64_t m = u->devs; m; m &= m - 1) {
         const struct device *d = &c->devices[n->device0 + (uint32_t)__builtin_ctzll(m)];
-        if (d->free_milli < (int32_t)u->gpu_milli || d->mem_free < u->gpu_mem_bytes)
+        if (u->mode == GPU_MIG) { /* cut devices are counted in slices, bytes follow */
+            if (u->slices & ~d->slices_free || d->compute_free < u->compute ||
+                d->nuses != d->cut)
+                return false;
+        } else if (d->free_milli < (int32_t)u->gpu_milli || d->cut || d->wholes ||
+                   (d->mem_cap && d->mem_free < u->gpu_mem_bytes)) {
             return false;
-        if (u->mode == GPU_MIG && (u->slices & ~d->slices_free))
-            return false;
+        }
     }
     return true;
 }

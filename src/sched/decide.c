@@ -325,7 +325,7 @@ static void attend_broken(struct pass *p, uint32_t gang)
         stop_gang(p, gang, STOP_END, g->phase == GANG_LAUNCHING ? WHY_LATE : WHY_LOST);
         return;
     }
-    if (gang_missing(g) && p->questions < s->policy.most_questions)
+    if (gang_missing(g) && !j->held && p->questions < s->policy.most_questions)
         mend(p, gang);
 }
 
@@ -346,7 +346,8 @@ static void attend(struct pass *p, uint32_t gang)
     if (g->phase == GANG_LAUNCHING || g->phase == GANG_BROKEN)
         attend_broken(p, gang);
     g = &s->gangs.at[gang];
-    if (g->live && g->planned && g->phase != GANG_PENDING && g->phase != GANG_STOPPING)
+    if (g->live && g->planned && g->phase != GANG_PENDING && g->phase != GANG_STOPPING &&
+        !s->jobs.at[g->job].held) /* a held job starts nothing; what runs may go on */
         launch_planned(p, gang);
 }
 
