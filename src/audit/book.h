@@ -73,7 +73,8 @@ struct bgang {
     bool first;             /* ... and it waited before */
     uint32_t target, done, tries;
     int64_t not_before;     /* back-off */
-    int64_t launch_by, grace_until;
+    int64_t launch_by, grace_until; /* the latest of all its launches and holds */
+    int64_t last_by;        /* of its last launch */
     struct why why;         /* its last reason */
 };
 

@@ -19,8 +19,8 @@ static word_t name_at(const struct bnode *n, word_t level)
 bool domain_same(const struct audit *a, word_t level, const struct bnode *x,
                  const struct bnode *y)
 {
-    if (level == a->node_level && level)
-        return x == y;
+    if (x == y || (level == a->node_level && level))
+        return x == y; /* one node lies in one domain of any level */
     for (uint32_t i = 0; i < a->nlevels; i++) {
         if (name_at(x, a->levels[i]) != name_at(y, a->levels[i]))
             return false;

@@ -130,8 +130,6 @@ static int together_check(struct audit *a, const struct bgang *g, uint16_t group
             continue;
         if (!t.bad && t.old)
             t.bad = !domain_same(a, level, t.old, t.fresh);
-        if (!t.bad)
-            t.bad = !domain_same(a, level, t.fresh, t.fresh); /* nobody knows the level */
         if (t.bad)
             return audit_bad(a, "protocol: " STR_FMT " group %u copy %u: %s %u is not in one "
                                 STR_FMT, STR_ARG(g->job->spec.name), group, copy, what, which,

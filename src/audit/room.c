@@ -125,11 +125,15 @@ bool room_planned_fits(const struct bnode *n, const struct need *need)
                 return false;
             continue;
         }
-        if (r.dev[i].milli + need->gpu_milli > 1000 ||
-            r.dev[i].mem + need->gpu_mem_bytes > d->mem_bytes)
+        if (need->mode == GPU_MIG) { /* slices and compute say it all; bytes follow */
+            uint32_t most = d->type ? d->type->compute_slices : 0;
+            if (need->slices & r.dev[i].slices || uses != r.dev[i].cuts ||
+                r.dev[i].compute + need->compute > most)
+                return false;
+        } else if (uses != r.dev[i].shares || r.dev[i].milli + need->gpu_milli > 1000 ||
+                   (d->mem_bytes && r.dev[i].mem + need->gpu_mem_bytes > d->mem_bytes)) {
             return false;
-        if (need->mode == GPU_MIG && (need->slices & r.dev[i].slices))
-            return false;
+        }
     }
     return true;
 }

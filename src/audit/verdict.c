@@ -186,6 +186,7 @@ static int launch(struct audit *a, const struct record *r)
         rc = rooms_check(a, &r->launch.gang, seats, n);
     if (rc)
         return rc;
+    g->last_by = r->launch.launch_by;
     if (r->launch.launch_by > g->launch_by)
         g->launch_by = r->launch.launch_by;
     remember_launched(a, g, first);
@@ -234,7 +235,7 @@ static bool stop_is_right(const struct audit *a, const struct record *r,
     case WHY_CANCELLED:
         return g && g->job->cancelled;
     case WHY_LATE:
-        return g && (g->launch_by <= a->at || g->grace_until <= a->at);
+        return g && (g->last_by <= a->at || g->grace_until <= a->at);
     default:
         return true;
     }
