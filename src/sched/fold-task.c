@@ -68,7 +68,7 @@ enum claim_phase task_locate(const struct sched *s, const struct task_ref *ref,
     if (sl->claim == NONE)
         return CLAIM_NONE;
     const struct claim *c = &s->claims.at[sl->claim];
-    if (ref->launch && c->launch && ref->launch != c->launch)
+    if (!by_name && ref->launch && c->launch && ref->launch != c->launch)
         return CLAIM_NONE; /* an old launch's task; never the new one */
     *claim = sl->claim;
     return c->phase;
@@ -133,7 +133,7 @@ static void act_run(struct sched *s, const struct record *r, uint32_t claim)
     task_move(s, r, claim);
     struct claim *c = &s->claims.at[claim];
     c->seen = true;
-    if (r->task_at.ref.launch)
+    if (r->task_at.ref.launch > c->launch) /* by name it may be an older one of the task */
         c->launch = r->task_at.ref.launch;
     task_is_up(s, r, gang, slot);
     gang_settle(s, gang);

@@ -690,7 +690,9 @@ static uint32_t repair_domain(struct sched *s, uint32_t gang, uint32_t slot,
         }
         if (o == l && leaf->segment_size && mine == its &&
             (slot - l->slot0) % l->per_copy / leaf->segment_size ==
-                (i - l->slot0) % l->per_copy / leaf->segment_size)
+                (i - l->slot0) % l->per_copy / leaf->segment_size &&
+            (!level || level_depth(s, leaf->segment_level) > level_depth(s, level)) &&
+            level_depth(s, leaf->segment_level) != UINT32_MAX)
             level = leaf->segment_level;
         uint32_t depth = level_depth(s, level);
         if (level == WORD_NONE || depth == UINT32_MAX)
