@@ -2,7 +2,8 @@
  * One function a kind of report, each a switch over the phase its task is found in. How a
  * task is found: a stray by its key (the world's name; else launch and place); else the
  * slot that carries the name; else the slot that the report names, if no other task has it.
- * A report of an old launch is never about the slot's new claim. What a report of an
+ * A report of an old launch is never about the slot's new claim, unless it carries the name
+ * of that claim's task: then it is the same task. What a report of an
  * unknown task means is said at task_at: ours, or a stray.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "audit/book.h"
@@ -49,7 +50,7 @@ static struct found find(const struct audit *a, const struct task_ref *t)
     }
     const struct bslot *s = &f.gang->slots[f.slot];
     bool others = !named && t->task.len && s->task.len;
-    bool old = t->launch && s->claim && s->claim->launch && t->launch != s->claim->launch;
+    bool old = !named && t->launch && s->claim && s->claim->launch && t->launch != s->claim->launch;
     f.claim = others || old ? NULL : s->claim;
     return f;
 }
@@ -130,7 +131,7 @@ static void task_at(struct audit *a, const struct record *r, struct found f)
         book_claim_phase(a, f.claim, BP_RUNNING);
         move(a, r, f.claim);
         f.claim->seen = true;
-        if (r->task_at.ref.launch)
+        if (r->task_at.ref.launch > f.claim->launch)
             f.claim->launch = r->task_at.ref.launch;
         is_up(r, f);
         bgang_changed(a, f.gang);

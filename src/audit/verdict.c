@@ -73,11 +73,12 @@ static void seat_fold(struct audit *a, struct bgang *g, const struct seat *seat,
         c = book_claim_add(a, g, slot, phase);
     struct need need = book_need(a, &c->shape, n, seat->devs, seat->slices);
     if (c->node != n || c->need.devs != need.devs || c->need.slices != need.slices ||
-        !c->taken)
+        !c->taken) {
         book_claim_place(a, c, n, &need, seat->node);
+        c->fresh = true; /* room that was held before was judged then */
+    }
     book_claim_phase(a, c, phase);
     c->launch = launch;
-    c->fresh = true;
     c->asked = c->ours = false;
     c->retry_at = 0;
     g->slots[slot].rank = seat->rank;

@@ -137,7 +137,7 @@ static void tell_offered(struct prop *p, struct records *out, const struct prop_
 /* The owner makes a pod for the place of t. */
 static void offer_again(struct prop *p, struct records *out, const struct prop_task *t)
 {
-    if (p->guest)
+    if (p->guest && t->job[0])
         tell_offered(p, out, t, text(out, "p%llu", p->pod_n++));
 }
 

@@ -1,7 +1,8 @@
 /* scenario-expect.c - is what a scenario expects so
  * All that an item says must hold; each part that does not gives a remark with what was
- * seen. Everything is judged by the player's own book, made from the records, but for the
- * counts and for whether the core still knows a job. SPDX-License-Identifier: Apache-2.0 */
+ * seen. Everything is judged by the player's own book, made from the records, but for
+ * the counts and for whether the core still knows a job. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,7 +20,8 @@ struct verdict {
     bool failed;
 };
 
-static void __attribute__((format(printf, 2, 3))) differs(struct verdict *v, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3)))
+differs(struct verdict *v, const char *fmt, ...)
 {
     char text[SEEN_MAX];
     va_list ap;
@@ -30,7 +32,8 @@ static void __attribute__((format(printf, 2, 3))) differs(struct verdict *v, con
     buf_fmt(&v->seen, "%s%s", v->seen.len ? "; " : "", n > 0 ? text : "?");
 }
 
-static void want_range(struct verdict *v, const char *what, const struct range *r, int64_t got)
+static void want_range(struct verdict *v, const char *what, const struct range *r,
+                       int64_t got)
 {
     if (!r->given || (got >= r->least && got <= r->most))
         return;
@@ -69,14 +72,16 @@ static struct str domain_of(const struct player *p, uint32_t node, word_t level)
     return str_is(words_text(&p->sc->words, level), "node") ? d->name : STR("(none)");
 }
 
-/* Domains may have equal names in different blocks: a path from the top tells them apart. */
+/* Domains may have equal names in different blocks: a path from the top tells them
+ * apart. */
 static bool same_domain(const struct player *p, uint32_t a, uint32_t b, word_t level)
 {
     const struct node_desc *x = &p->nodes[a], *y = &p->nodes[b];
     if (str_is(words_text(&p->sc->words, level), "node"))
         return a == b;
     for (uint32_t i = 0; i < x->nplace && i < y->nplace; i++) {
-        if (x->place[i].key != y->place[i].key || x->place[i].value != y->place[i].value)
+        if (x->place[i].key != y->place[i].key ||
+            x->place[i].value != y->place[i].value)
             return false;
         if (x->place[i].key == level)
             return true;
@@ -88,7 +93,8 @@ static bool task_counts(const struct player *p, const struct sim_task *t,
                         const struct expectation *e)
 {
     const struct picked who = {.group = e->group, .copy = e->copy};
-    return (t->state == AT_ISSUED || t->state == AT_RUNNING) && task_is_picked(p, t, &who);
+    return (t->state == AT_ISSUED || t->state == AT_RUNNING) &&
+           task_is_picked(p, t, &who);
 }
 
 struct place_count {
@@ -129,7 +135,8 @@ static void want_domains(struct verdict *v, const struct expectation *e,
     vec_done(&at);
 }
 
-static void want_nodes(struct verdict *v, const struct expectation *e, const struct sim_job *j)
+static void want_nodes(struct verdict *v, const struct expectation *e,
+                       const struct sim_job *j)
 {
     const struct player *p = v->p;
     uint32_t n = p->sc->cluster.nodes.n, used = 0;
@@ -155,7 +162,8 @@ static void want_devices(struct verdict *v, const struct expectation *e,
                          const struct sim_job *j)
 {
     const struct player *p = v->p;
-    for (const struct ynode *m = e->devices ? e->devices->first : NULL; m; m = m->next) {
+    for (const struct ynode *m = e->devices ? e->devices->first : NULL; m;
+         m = m->next) {
         uint64_t want = 0, got = 0;
         for (const struct ynode *i = m->first; i; i = i->next) {
             int64_t d = 64;
@@ -189,7 +197,8 @@ static int node_order(const struct player *p, uint32_t a, uint32_t b)
 }
 
 /* In each leaf of a gang, places grow along the topology. */
-static void want_ranks(struct verdict *v, const struct expectation *e, const struct sim_job *j)
+static void want_ranks(struct verdict *v, const struct expectation *e,
+                       const struct sim_job *j)
 {
     const struct player *p = v->p;
     for (uint32_t i = 0; e->ranks && i < j->tasks.n; i++) {
@@ -214,7 +223,8 @@ static void want_reason(struct verdict *v, const struct expectation *e,
 {
     const struct sim_gang *g = NULL;
     for (uint32_t i = 0; i < j->gangs.n && !g; i++)
-        if (j->gangs.at[i].waits && (e->copy == NOBODY || e->copy == j->gangs.at[i].copy))
+        if (j->gangs.at[i].waits &&
+            (e->copy == NOBODY || e->copy == j->gangs.at[i].copy))
             g = &j->gangs.at[i];
     bool asked = e->because.len || e->need.given || e->have.given || e->why_level.len;
     if (!asked)
@@ -251,7 +261,8 @@ static const char *job_state(const struct player *p, const struct sim_job *j)
 static void job_check(struct verdict *v, const struct expectation *e)
 {
     const struct player *p = v->p;
-    uint32_t id = strmap_get(&p->job_ids, e->subject), tasks = 0, running = 0, gangs = 0;
+    uint32_t id = strmap_get(&p->job_ids, e->subject), tasks = 0, running = 0,
+             gangs = 0;
     if (id == MAP_NONE) {
         differs(v, "it was never submitted");
         return;
@@ -344,7 +355,8 @@ static void counts_check(struct verdict *v, const struct expectation *e)
     player_counts(v->p, now);
     for (uint32_t i = 0; count_names[i]; i++) {
         bool level = i >= 7; /* jobs, pending, claims, pending_gpus: as they are */
-        want_range(v, count_names[i], &e->counts[i], now[i] - (level ? 0 : v->p->marks[i]));
+        want_range(v, count_names[i], &e->counts[i],
+                   now[i] - (level ? 0 : v->p->marks[i]));
     }
 }
 

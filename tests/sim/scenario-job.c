@@ -1,6 +1,7 @@
 /* scenario-job.c - reads a job: its tree of groups and the shapes of its leaves
  * Two short forms save words: `gang` is a whole root with one leaf, `pods` a root whose
- * tasks stand each for itself; `groups` is any tree. SPDX-License-Identifier: Apache-2.0 */
+ * tasks stand each for itself; `groups` is any tree. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include <errno.h>
 
 #include "base/units.h"
@@ -12,7 +13,8 @@ int get_text(const struct ynode *map, const char *key, struct str *ret, struct e
     return n ? ynode_str(n, ret, err) : 0;
 }
 
-static int word_of(struct scenario *sc, const struct ynode *n, word_t *ret, struct err *err)
+static int word_of(struct scenario *sc, const struct ynode *n, word_t *ret,
+                   struct err *err)
 {
     struct str s;
     int rc = ynode_str(n, &s, err);
@@ -62,7 +64,8 @@ int get_choice(const struct ynode *map, const char *key, const char *const *name
     struct buf b = {0};
     for (int i = 0; names[i]; i++)
         buf_fmt(&b, "%s%s", i ? ", " : "", names[i]);
-    rc = ynode_err(n, EINVAL, err, "%s: \"" STR_FMT "\" is none of %s", key, STR_ARG(s), b.data);
+    rc = ynode_err(n, EINVAL, err, "%s: \"" STR_FMT "\" is none of %s", key, STR_ARG(s),
+                   b.data);
     buf_done(&b);
     return rc;
 }
@@ -74,7 +77,8 @@ static int words_list(struct scenario *sc, const struct ynode *map, const char *
     if (!list)
         return 0;
     if (list->kind != YNODE_LIST || list->n > max)
-        return ynode_err(list, EINVAL, err, "%s must be a list of at most %u", key, max);
+        return ynode_err(list, EINVAL, err, "%s must be a list of at most %u", key,
+                         max);
     for (const struct ynode *m = list->first; m; m = m->next) {
         int rc = word_of(sc, m, &to[(*n)++], err);
         if (rc)
@@ -115,7 +119,8 @@ static int profile_milli(struct scenario *sc, const struct ynode *n, struct shap
 static int gpus_read(struct scenario *sc, const struct ynode *g, struct shape *sh,
                      struct err *err)
 {
-    static const char *const keys[] = {"count", "types", "share", "memory", "profile", NULL};
+    static const char *const keys[] = {"count",  "types",   "share",
+                                       "memory", "profile", NULL};
     const struct ynode *share = ynode_get(g, "share"), *mem = ynode_get(g, "memory");
     const struct ynode *profile = ynode_get(g, "profile");
     int64_t count = 1, milli = 1000;
@@ -149,10 +154,11 @@ static int gpus_read(struct scenario *sc, const struct ynode *g, struct shape *s
     return 0;
 }
 
-static int constraint_read(struct scenario *sc, const struct ynode *n, struct constraint *c,
-                           struct err *err)
+static int constraint_read(struct scenario *sc, const struct ynode *n,
+                           struct constraint *c, struct err *err)
 {
-    static const char *const keys[] = {"kind", "tag", "key", "max_skew", "weight", NULL};
+    static const char *const keys[] = {"kind",     "tag",    "key",
+                                       "max_skew", "weight", NULL};
     static const char *const kinds[] = {"none", "need", "avoid", "spread", NULL};
     uint8_t kind = CONSTRAINT_NONE;
     int rc = ynode_only(n, keys, err);
@@ -170,14 +176,16 @@ static int constraint_read(struct scenario *sc, const struct ynode *n, struct co
 int shape_read(struct scenario *sc, const struct ynode *n, struct shape *ret,
                struct err *err)
 {
-    static const char *const keys[] = {"cpus", "memory",      "slots", "nics", "gpus", "tags",
+    static const char *const keys[] = {"cpus",     "memory",      "slots",
+                                       "nics",     "gpus",        "tags",
                                        "tolerate", "constraints", NULL};
     struct shape sh;
     struct err why = {0};
     memset(&sh, 0, sizeof sh);
     sh.pod_slots = 1;
     const struct ynode *cpus = ynode_get(n, "cpus"), *mem = ynode_get(n, "memory");
-    const struct ynode *gpus = ynode_get(n, "gpus"), *list = ynode_get(n, "constraints");
+    const struct ynode *gpus = ynode_get(n, "gpus"),
+                       *list = ynode_get(n, "constraints");
     uint64_t bytes = 0;
     int rc = ynode_only(n, keys, err);
     if (rc || (cpus && (rc = ynode_milli(cpus, &sh.cpu_milli, err))) ||
@@ -186,8 +194,8 @@ int shape_read(struct scenario *sc, const struct ynode *n, struct shape *ret,
         (rc = get_u32(n, "nics", 1024, &sh.nics, err)) ||
         (gpus && (rc = gpus_read(sc, gpus, &sh, err))) ||
         (rc = words_list(sc, n, "tags", SHAPE_TAGS_MAX, sh.tags, &sh.ntags, err)) ||
-        (rc = words_list(sc, n, "tolerate", SHAPE_TOLERATE_MAX, sh.tolerate, &sh.ntolerate,
-                         err)))
+        (rc = words_list(sc, n, "tolerate", SHAPE_TOLERATE_MAX, sh.tolerate,
+                         &sh.ntolerate, err)))
         return rc;
     sh.mem_bytes = (int64_t)bytes;
     if (list && (list->kind != YNODE_LIST || list->n > SHAPE_CONSTRAINTS_MAX))
@@ -245,7 +253,8 @@ static int deal_read(struct tree_read *t, const struct ynode *n, struct group_sp
 {
     static const char *const segment_keys[] = {"size", "level", NULL};
     static const char *const spread_keys[] = {"over", "most", NULL};
-    const struct ynode *segment = ynode_get(n, "segment"), *spread = ynode_get(n, "spread");
+    const struct ynode *segment = ynode_get(n, "segment"),
+                       *spread = ynode_get(n, "spread");
     const struct ynode *even = ynode_get(n, "balanced");
     bool balanced = false;
     int rc;
@@ -272,9 +281,9 @@ static int leaf_shape(struct tree_read *t, const struct ynode *n, struct group_s
 
 static int group_read(struct tree_read *t, const struct ynode *n, uint16_t parent)
 {
-    static const char *const keys[] = {"role",      "count",   "whole",    "required",
-                                       "preferred", "segment", "spread",   "balanced",
-                                       "start_after", "shape", "groups",   NULL};
+    static const char *const keys[] = {"role",        "count",   "whole",  "required",
+                                       "preferred",   "segment", "spread", "balanced",
+                                       "start_after", "shape",   "groups", NULL};
     const struct ynode *kids = ynode_get(n, "groups"), *whole = ynode_get(n, "whole");
     bool is_whole = false;
     int rc = ynode_only(n, keys, t->err);
@@ -297,8 +306,9 @@ static int group_read(struct tree_read *t, const struct ynode *n, uint16_t paren
     if (!kids)
         return leaf_shape(t, n, g);
     if (kids->kind != YNODE_LIST || ynode_get(n, "shape"))
-        return ynode_err(kids, EINVAL, t->err, "groups must be a list, in a group without "
-                                               "a shape");
+        return ynode_err(kids, EINVAL, t->err,
+                         "groups must be a list, in a group without "
+                         "a shape");
     for (const struct ynode *m = kids->first; m; m = m->next)
         if ((rc = group_read(t, m, me)))
             return rc;
@@ -321,8 +331,8 @@ static int starts_read(struct tree_read *t)
             (rc = get_choice(n, "when", whens, &when, t->err)))
             return rc;
         uint32_t k = 0;
-        while (k < t->ngroups &&
-               (t->groups[k].role != role || t->groups[k].parent != t->groups[i].parent))
+        while (k < t->ngroups && (t->groups[k].role != role ||
+                                  t->groups[k].parent != t->groups[i].parent))
             k++;
         if (k == t->ngroups || !role)
             return ynode_err(n, EINVAL, t->err, "start_after names no sibling's role");
@@ -342,7 +352,9 @@ static int short_read(struct tree_read *t, const struct ynode *n, bool whole)
     if (rc)
         return rc;
     t->ngroups = 2;
-    *root = (struct group_spec){.parent = GROUP_NONE, .shape = GROUP_NONE, .whole = whole,
+    *root = (struct group_spec){.parent = GROUP_NONE,
+                                .shape = GROUP_NONE,
+                                .whole = whole,
                                 .count = {1, 1, 1, 1}};
     leaf->depth = 1;
     if ((rc = count_read(ynode_get(n, "tasks"), &leaf->count, t->err)) ||
@@ -395,10 +407,11 @@ static int job_facts(struct scenario *sc, const struct ynode *n, struct job_plan
 int job_read(struct scenario *sc, const struct ynode *n, struct job_plan *ret,
              struct err *err)
 {
-    static const char *const keys[] = {
-        "name",     "queue",   "user",       "priority", "kind",     "on_loss",
-        "success",  "tries",   "backoff",    "expected", "limit",    "runs",
-        "repeat",   "gang",    "pods",       "groups",   "checkpoint", NULL};
+    static const char *const keys[] = {"name",       "queue",    "user",    "priority",
+                                       "kind",       "on_loss",  "success", "tries",
+                                       "backoff",    "expected", "limit",   "runs",
+                                       "repeat",     "gang",     "pods",    "groups",
+                                       "checkpoint", NULL};
     struct tree_read *t = arena_zero(&sc->arena, sizeof *t);
     struct err why = {0};
     t->sc = sc;

@@ -1,11 +1,12 @@
 /* scenario-play.c - plays a scenario: time, borders, decisions, and what always holds
  *
- * At each instant all facts are folded, then comes a border and the core decides; the world
- * answers what it answers at once, and so on until all is quiet; only then is anything
- * expected. Between steps the clock goes to the next answer of the world or to what the
- * core asked for. After each record the audit looks at it, after each border the core's own
- * invariants are checked; at the end the whole stream is decoded and folded by a fresh core,
- * which must come to the same digest. SPDX-License-Identifier: Apache-2.0 */
+ * At each instant all facts are folded, then comes a border and the core decides; the
+ * world answers what it answers at once, and so on until all is quiet; only then is
+ * anything expected. Between steps the clock goes to the next answer of the world or to
+ * what the core asked for. After each record the audit looks at it, after each border
+ * the core's own invariants are checked; at the end the whole stream is decoded and
+ * folded by a fresh core, which must come to the same digest. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -19,7 +20,9 @@ enum { TURNS_MAX = 10000 }; /* at one instant: more would never be quiet */
 
 void player_init(struct player *p, struct scenario *sc)
 {
-    *p = (struct player){.sc = sc, .manual = sc->manual, .start_us = sc->start_us,
+    *p = (struct player){.sc = sc,
+                         .manual = sc->manual,
+                         .start_us = sc->start_us,
                          .stop_us = sc->stop_us};
     p->s = sched_create();
     p->audit = audit_create();
@@ -54,14 +57,17 @@ void player_counts(const struct player *p, int64_t counts[COUNTS_MAX])
 {
     struct sched_counts c;
     sched_counts(p->s, &c);
-    const int64_t all[] = {(int64_t)p->nrecords, (int64_t)c.questions, (int64_t)c.launches,
-                           (int64_t)c.stops,     (int64_t)c.says,      (int64_t)c.passes,
-                           (int64_t)c.noops,     c.jobs,               c.pending_gangs,
-                           c.claims,             c.pending_gpu_milli / 1000};
+    const int64_t all[] = {(int64_t)p->nrecords,      (int64_t)c.questions,
+                           (int64_t)c.launches,       (int64_t)c.stops,
+                           (int64_t)c.says,           (int64_t)c.passes,
+                           (int64_t)c.noops,          c.jobs,
+                           c.pending_gangs,           c.claims,
+                           c.pending_gpu_milli / 1000};
     memcpy(counts, all, sizeof all);
 }
 
-/* No half gang: what a first launch brings, with what is held beside it, is the minimum. */
+/* No half gang: what a first launch brings, with what is held beside it, is the
+ * minimum. */
 static void whole_check(struct player *p, const struct record *r)
 {
     uint32_t job = strmap_get(&p->job_ids, r->launch.gang.job), seats = 0;
@@ -77,9 +83,11 @@ static void whole_check(struct player *p, const struct record *r)
             return; /* not its first */
     for (uint32_t i = 0; i < p->out.list.n; i++) {
         const struct record *o = &p->out.list.at[i];
-        const struct gang_ref *g = o->kind == DE_LAUNCH ? &o->launch.gang : &o->hold.gang;
-        if ((o->kind == DE_LAUNCH || o->kind == DE_HOLD) && g->copy == r->launch.gang.copy &&
-            g->group == r->launch.gang.group && str_eq(g->job, r->launch.gang.job))
+        const struct gang_ref *g =
+            o->kind == DE_LAUNCH ? &o->launch.gang : &o->hold.gang;
+        if ((o->kind == DE_LAUNCH || o->kind == DE_HOLD) &&
+            g->copy == r->launch.gang.copy && g->group == r->launch.gang.group &&
+            str_eq(g->job, r->launch.gang.job))
             seats += o->kind == DE_LAUNCH ? o->launch.nseats : o->hold.nseats;
     }
     uint16_t group = r->launch.gang.group;
@@ -248,8 +256,10 @@ void player_run(struct player *p)
     mark(p);
     for (uint32_t i = 0; i < p->sc->steps.n && !p->trouble.code; i++)
         step(p, &p->sc->steps.at[i]);
-    if (!report(!p->trouble.code, "the audit, the room on each node and whole gangs, at each "
-                                  "of %llu records", (unsigned long long)p->nrecords))
+    if (!report(!p->trouble.code,
+                "the audit, the room on each node and whole gangs, at each "
+                "of %llu records",
+                (unsigned long long)p->nrecords))
         remark("   at %.3f s: %s", (double)p->now / 1e6, p->trouble.text);
     if (!report(replay_is_equal(p, &err), "the stream folded again is the same state"))
         remark("   %s", err.text);

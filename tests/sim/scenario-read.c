@@ -1,8 +1,8 @@
 /* scenario-read.c - reads a scenario file: policy, cluster, world and steps
  *
- * The sections `cluster` and `policy` are handed as they stand to the readers that users
- * meet (cluster/file.h, sched/policy.h): the same lines of the file, with empty lines
- * before them, so that their errors name the right line and column too.
+ * The sections `cluster` and `policy` are handed as they stand to the readers that
+ * users meet (cluster/file.h, sched/policy.h): the same lines of the file, with empty
+ * lines before them, so that their errors name the right line and column too.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdio.h>
@@ -22,9 +22,11 @@ static const char *const node_states[] = {"up", "drained", "down", "unknown", NU
 static const char *const answers[] = {"auto", "manual", NULL};
 
 /* The lines of one section, all others empty. */
-static struct str section_text(struct scenario *sc, struct str file, const struct ynode *n)
+static struct str section_text(struct scenario *sc, struct str file,
+                               const struct ynode *n)
 {
-    uint32_t from = n->key_line, to = n->next ? n->next->key_line : UINT32_MAX, line = 1;
+    uint32_t from = n->key_line, to = n->next ? n->next->key_line : UINT32_MAX,
+             line = 1;
     char *out = arena_alloc(&sc->arena, file.len + 1);
     size_t len = 0;
     for (size_t i = 0; i < file.len && line < to; i++) {
@@ -40,10 +42,11 @@ static int cluster_section(struct scenario *sc, struct str file, const struct yn
                            struct err *err)
 {
     if (!n || n->kind != YNODE_MAP || n->line == n->key_line)
-        return ynode_err(n, EINVAL, err, "cluster must be a map below the key, in the form "
-                                         "of docs/cluster-format.md");
-    int rc = cluster_file_parse(&sc->cluster, n->file, section_text(sc, file, n), &sc->words,
-                                err);
+        return ynode_err(n, EINVAL, err,
+                         "cluster must be a map below the key, in the form "
+                         "of docs/cluster-format.md");
+    int rc = cluster_file_parse(&sc->cluster, n->file, section_text(sc, file, n),
+                                &sc->words, err);
     for (uint32_t i = 0; rc == 0 && i < sc->cluster.nodes.n; i++)
         strmap_put(&sc->node_ids, sc->cluster.nodes.at[i].name, i);
     return rc;
@@ -66,8 +69,8 @@ static int policy_section(struct scenario *sc, struct str file, const struct yno
     int rc = ynode_str(n, &name, err);
     if (rc)
         return rc;
-    buf_fmt(&path, "%s/policies/" STR_FMT ".yaml", dir && *dir ? dir : MUSTER_SOURCE_DIR,
-            STR_ARG(name));
+    buf_fmt(&path, "%s/policies/" STR_FMT ".yaml",
+            dir && *dir ? dir : MUSTER_SOURCE_DIR, STR_ARG(name));
     rc = infile_slurp(path.data, POLICY_TEXT_MAX, &text, err);
     if (rc)
         ynode_err(n, -rc, err, "no policy \"" STR_FMT "\"", STR_ARG(name));
@@ -95,8 +98,8 @@ static int world_section(struct scenario *sc, const struct ynode *n, struct err 
     return get_time(n, "stop", &sc->stop_us, err);
 }
 
-static int node_known(const struct scenario *sc, const struct ynode *where, struct str name,
-                      struct err *err)
+static int node_known(const struct scenario *sc, const struct ynode *where,
+                      struct str name, struct err *err)
 {
     if (strmap_get(&sc->node_ids, name) != MAP_NONE)
         return 0;
@@ -135,7 +138,8 @@ static int who_read(const struct scenario *sc, const struct ynode *n, struct pic
     if (w->node.len && (rc = node_known(sc, n, w->node, err)))
         return rc;
     if (list && (list->kind != YNODE_LIST || list->n > PICKED_MAX))
-        return ynode_err(list, EINVAL, err, "tasks must be a list of at most %d", PICKED_MAX);
+        return ynode_err(list, EINVAL, err, "tasks must be a list of at most %d",
+                         PICKED_MAX);
     for (const struct ynode *m = list ? list->first : NULL; m; m = m->next) {
         int64_t i = 0;
         if ((rc = ynode_i64(m, 0, JOB_SLOTS_MAX, &i, err)))
@@ -171,8 +175,9 @@ static int refuse_step(struct scenario *sc, const struct ynode *n, struct step *
                        struct err *err)
 {
     static const char *const keys[] = {WHO_KEYS, "class", "retry", NULL};
-    static const char *const classes[] = {"gone",     "conflict", "forbidden", "throttled",
-                                          "not_sent", "node",     "prepare",   NULL};
+    static const char *const classes[] = {"gone",      "conflict", "forbidden",
+                                          "throttled", "not_sent", "node",
+                                          "prepare",   NULL};
     int rc = ynode_only(n, keys, err);
     if (rc || (rc = who_read(sc, n, &st->who, err)) ||
         (rc = get_choice(n, "class", classes, &st->what, err)))
@@ -201,8 +206,9 @@ static int offer_step(struct scenario *sc, const struct ynode *n, struct step *s
         (gated && (rc = ynode_bool(gated, &st->gated, err))))
         return rc;
     if (!sc->guest)
-        return ynode_err(n, EINVAL, err, "tasks are offered only where world says "
-                                         "`tasks: theirs`");
+        return ynode_err(n, EINVAL, err,
+                         "tasks are offered only where world says "
+                         "`tasks: theirs`");
     st->has_shape = shape != NULL;
     return shape ? shape_read(sc, shape, &st->shape, err) : 0;
 }
@@ -210,7 +216,8 @@ static int offer_step(struct scenario *sc, const struct ynode *n, struct step *s
 static int node_step(struct scenario *sc, const struct ynode *n, struct step *st,
                      struct err *err)
 {
-    static const char *const keys[] = {"name", "state", "lose", "gone", "replace", NULL};
+    static const char *const keys[] = {"name", "state",   "lose",
+                                       "gone", "replace", NULL};
     const struct ynode *lose = ynode_get(n, "lose"), *gone = ynode_get(n, "gone");
     const struct ynode *replace = ynode_get(n, "replace");
     int rc = ynode_only(n, keys, err);
@@ -240,19 +247,23 @@ static int do_step(struct scenario *sc, const struct ynode *n, struct step *st,
                    struct err *err)
 {
     static const char *const keys[] = {"job", "verb", NULL};
-    static const char *const verbs[] = {"", "hold", "release", "cancel", "checkpoint", NULL};
+    static const char *const verbs[] = {"",       "hold",       "release",
+                                        "cancel", "checkpoint", NULL};
     int rc = ynode_only(n, keys, err);
     (void)sc;
     if (rc || (rc = get_text(n, "job", &st->name, err)) ||
         (rc = get_choice(n, "verb", verbs, &st->what, err)))
         return rc;
-    return st->what && st->name.len ? 0 : ynode_err(n, EINVAL, err, "do needs job and verb");
+    return st->what && st->name.len
+               ? 0
+               : ynode_err(n, EINVAL, err, "do needs job and verb");
 }
 
 static int foreign_step(struct scenario *sc, const struct ynode *n, struct step *st,
                         struct err *err)
 {
-    static const char *const keys[] = {"name", "node", "shape", "devices", "phase", NULL};
+    static const char *const keys[] = {"name",    "node",  "shape",
+                                       "devices", "phase", NULL};
     static const char *const phases[] = {"pending", "held", "ending", "gone", NULL};
     const struct ynode *shape = ynode_get(n, "shape");
     int rc = ynode_only(n, keys, err);
@@ -278,7 +289,7 @@ static int saved_step(struct scenario *sc, const struct ynode *n, struct step *s
 }
 
 static int answers_step(struct scenario *sc, const struct ynode *n, struct step *st,
-                      struct err *err)
+                        struct err *err)
 {
     static const char *const keys[] = {"answers", "start", "stop", NULL};
     int rc = ynode_only(n, keys, err);
@@ -320,7 +331,8 @@ static int submit_step(struct scenario *sc, const struct ynode *n, struct step *
                        struct err *err)
 {
     static const char *const keys[] = {"times", "every", "tasks", NULL};
-    const struct ynode *repeat = ynode_get(n, "repeat"), *sizes = ynode_get(repeat, "tasks");
+    const struct ynode *repeat = ynode_get(n, "repeat"),
+                       *sizes = ynode_get(repeat, "tasks");
     uint32_t times = 1;
     int64_t every = 0;
     int rc = job_read(sc, n, &st->job, err);
@@ -343,7 +355,8 @@ static int submit_step(struct scenario *sc, const struct ynode *n, struct step *
         if (size && (rc = ynode_i64(size, 1, JOB_SLOTS_MAX, &k, err)))
             return rc;
         if (size)
-            g[first.ngroups - 1].count = (struct count){(uint32_t)k, (uint32_t)k, (uint32_t)k, 1};
+            g[first.ngroups - 1].count =
+                (struct count){(uint32_t)k, (uint32_t)k, (uint32_t)k, 1};
         st->job.spec.name = arena_str(&sc->arena, str_of(name));
         st->job.spec.groups = g;
         rc = push_step(sc, st, err);
@@ -357,14 +370,22 @@ static const struct verb {
     enum step_kind kind;
     int (*read)(struct scenario *, const struct ynode *, struct step *, struct err *);
 } verbs[] = {
-    {"submit", STEP_SUBMIT, submit_step},    {"end", STEP_END, end_step},
-    {"run", STEP_RUN, who_step},             {"ending", STEP_ENDING, who_step},
-    {"refuse", STEP_REFUSE, refuse_step},    {"ghost", STEP_GHOST, ghost_step},
-    {"offer", STEP_OFFER, offer_step},       {"node", STEP_NODE, node_step},
-    {"device", STEP_DEVICE, device_step},    {"do", STEP_DO, do_step},
-    {"foreign", STEP_FOREIGN, foreign_step}, {"saved", STEP_SAVED, saved_step},
-    {"world", STEP_WORLD, answers_step},       {"restart", STEP_RESTART, bare_step},
-    {"mark", STEP_MARK, bare_step},          {"expect", STEP_EXPECT, expect_step},
+    {"submit", STEP_SUBMIT, submit_step},
+    {"end", STEP_END, end_step},
+    {"run", STEP_RUN, who_step},
+    {"ending", STEP_ENDING, who_step},
+    {"refuse", STEP_REFUSE, refuse_step},
+    {"ghost", STEP_GHOST, ghost_step},
+    {"offer", STEP_OFFER, offer_step},
+    {"node", STEP_NODE, node_step},
+    {"device", STEP_DEVICE, device_step},
+    {"do", STEP_DO, do_step},
+    {"foreign", STEP_FOREIGN, foreign_step},
+    {"saved", STEP_SAVED, saved_step},
+    {"world", STEP_WORLD, answers_step},
+    {"restart", STEP_RESTART, bare_step},
+    {"mark", STEP_MARK, bare_step},
+    {"expect", STEP_EXPECT, expect_step},
 };
 enum { NVERBS = sizeof verbs / sizeof *verbs };
 
@@ -388,8 +409,8 @@ static int step_read(struct scenario *sc, const struct ynode *n, int64_t *at,
         if (!ynode_get(n, verbs[i].name))
             continue;
         if (verb)
-            return ynode_err(n, EINVAL, err, "two things in one step: %s and %s", verb->name,
-                             verbs[i].name);
+            return ynode_err(n, EINVAL, err, "two things in one step: %s and %s",
+                             verb->name, verbs[i].name);
         verb = &verbs[i];
     }
     if (!verb)
@@ -432,8 +453,8 @@ static int steps_section(struct scenario *sc, const struct ynode *list, struct e
 static int root_read(struct scenario *sc, struct str file, const struct ynode *root,
                      struct err *err)
 {
-    static const char *const keys[] = {"about", "source", "policy", "world", "cluster",
-                                       "steps", NULL};
+    static const char *const keys[] = {"about",   "source", "policy", "world",
+                                       "cluster", "steps",  NULL};
     static const char *const needed[] = {"about", "source", "cluster", "steps", NULL};
     struct str text;
     int rc = ynode_only(root, keys, err);

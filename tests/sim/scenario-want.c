@@ -5,9 +5,9 @@
 
 #include "scenario.h"
 
-const char *const count_names[] = {"records", "questions", "launches", "stops",  "says",
-                                   "passes",  "noops",     "jobs",     "pending", "claims",
-                                   "pending_gpus", NULL};
+const char *const count_names[] = {"records", "questions", "launches",     "stops",
+                                   "says",    "passes",    "noops",        "jobs",
+                                   "pending", "claims",    "pending_gpus", NULL};
 
 /* 3, or {least: 2, most: 4}. */
 static int get_range(const struct ynode *map, const char *key, struct range *r,
@@ -94,11 +94,13 @@ static int level_known(struct scenario *sc, const struct ynode *map, word_t leve
 static int job_item(struct scenario *sc, const struct ynode *n, struct expectation *e,
                     struct err *err)
 {
-    static const char *const keys[] = {
-        "job",   "group",  "copy",         "state",   "tasks",   "running",  "gangs",
-        "nodes", "level",  "domains",      "each",    "because", "at_level", "need",
-        "have",  "devices", "ranks",       "started", "launches", "stops",   "says",
-        "names", "node_count", "about", NULL};
+    static const char *const keys[] = {"job",      "group",   "copy",       "state",
+                                       "tasks",    "running", "gangs",      "nodes",
+                                       "level",    "domains", "each",       "because",
+                                       "at_level", "need",    "have",       "devices",
+                                       "ranks",    "started", "launches",   "stops",
+                                       "says",     "names",   "node_count", "about",
+                                       NULL};
     static const char *const states[] = {"pending", "running", "over", NULL};
     static const char *const along[] = {"", "along", NULL};
     uint8_t state = 0, ranks = 0;
@@ -127,7 +129,8 @@ static int job_item(struct scenario *sc, const struct ynode *n, struct expectati
         (rc = list_of(n, "names", YNODE_LIST, &e->domain_names, err)) ||
         (rc = list_of(n, "nodes", YNODE_LIST, &e->nodes, err)) ||
         (rc = list_of(n, "devices", YNODE_MAP, &e->devices, err)) ||
-        (rc = names_known(sc, e->nodes, err)) || (rc = names_known(sc, e->devices, err)))
+        (rc = names_known(sc, e->nodes, err)) ||
+        (rc = names_known(sc, e->devices, err)))
         return rc;
     if (ynode_get(n, "state"))
         e->state = str_of(states[state]);
@@ -141,7 +144,8 @@ static int job_item(struct scenario *sc, const struct ynode *n, struct expectati
 
 static int jobs_item(const struct ynode *n, struct expectation *e, struct err *err)
 {
-    static const char *const keys[] = {"jobs", "pending", "running", "over", "about", NULL};
+    static const char *const keys[] = {"jobs", "pending", "running",
+                                       "over", "about",   NULL};
     int rc = ynode_only(n, keys, err);
     if (rc || (rc = get_text(n, "jobs", &e->subject, err)) ||
         (rc = get_range(n, "pending", &e->all_pending, err)) ||
@@ -164,7 +168,8 @@ static int node_item(struct scenario *sc, const struct ynode *n, struct expectat
         return ynode_err(n, ENOENT, err, "no node \"" STR_FMT "\" in the cluster",
                          STR_ARG(e->subject));
     return e->tasks.given || e->gpus_free.given
-               ? 0 : ynode_err(n, EINVAL, err, "nothing is expected of the node");
+               ? 0
+               : ynode_err(n, EINVAL, err, "nothing is expected of the node");
 }
 
 static int free_item(struct scenario *sc, const struct ynode *n, struct expectation *e,
@@ -183,7 +188,8 @@ static int free_item(struct scenario *sc, const struct ynode *n, struct expectat
     if (e->domains.given != (e->level != WORD_NONE))
         return ynode_err(m, EINVAL, err, "level and domains go together");
     return e->domains.given || e->gpus_free.given
-               ? 0 : ynode_err(m, EINVAL, err, "nothing is expected to be free");
+               ? 0
+               : ynode_err(m, EINVAL, err, "nothing is expected to be free");
 }
 
 static int counts_item(const struct ynode *n, struct expectation *e, struct err *err)
@@ -211,7 +217,8 @@ static int quiet_item(const struct ynode *n, struct err *err)
 static int item_read(struct scenario *sc, const struct ynode *n, struct expectation *e,
                      struct err *err)
 {
-    static const char *const kinds[] = {"job", "jobs", "node", "free", "counts", "quiet"};
+    static const char *const kinds[] = {"job",  "jobs",   "node",
+                                        "free", "counts", "quiet"};
     *e = (struct expectation){.where = n, .copy = NOBODY};
     uint32_t k = 0;
     while (k < 6 && !ynode_get(n, kinds[k]))
@@ -225,8 +232,9 @@ static int item_read(struct scenario *sc, const struct ynode *n, struct expectat
     case EXPECT_COUNTS: return counts_item(n, e, err);
     case EXPECT_QUIET: return quiet_item(n, err);
     default:
-        return ynode_err(n, EINVAL, err,
-                         "expected is something about job, jobs, node, free, counts or quiet");
+        return ynode_err(
+            n, EINVAL, err,
+            "expected is something about job, jobs, node, free, counts or quiet");
     }
 }
 

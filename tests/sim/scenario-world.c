@@ -2,8 +2,8 @@
  *
  * A home world by default (muster makes the tasks), answering at once, after delays, or
  * only as the steps say. It keeps its own book of tasks and of the room they take, made
- * from the records alone; a launch that does not fit by that book is trouble, whatever the
- * core believes. SPDX-License-Identifier: Apache-2.0 */
+ * from the records alone; a launch that does not fit by that book is trouble, whatever
+ * the core believes. SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,7 +38,8 @@ const struct shape *task_shape(const struct player *p, const struct sim_task *t)
 }
 
 /* The book: sign 1 takes, -1 gives. */
-static void room_change(struct node_room *r, const struct shape *sh, uint64_t devs, int sign)
+static void room_change(struct node_room *r, const struct shape *sh, uint64_t devs,
+                        int sign)
 {
     r->cpu_milli += sign * sh->cpu_milli;
     r->mem_bytes += sign * sh->mem_bytes;
@@ -71,7 +72,8 @@ static void room_check(struct player *p, uint32_t node, struct str job)
             what = "a device";
     }
     if (what)
-        trouble(p, "the launch of " STR_FMT " gives more %s of " STR_FMT " than there is",
+        trouble(p,
+                "the launch of " STR_FMT " gives more %s of " STR_FMT " than there is",
                 STR_ARG(job), what, STR_ARG(d->name));
     if (d->state != NODE_UP)
         trouble(p, "the launch of " STR_FMT " goes to " STR_FMT ", which is not up",
@@ -115,8 +117,8 @@ static struct task_ref ref_of(const struct player *p, const struct sim_task *t)
 }
 
 /* Where others make the tasks each has a name: "job/copy.leaf.index". */
-static struct str task_name(struct player *p, struct str job, uint32_t copy, uint32_t leaf,
-                            uint32_t index)
+static struct str task_name(struct player *p, struct str job, uint32_t copy,
+                            uint32_t leaf, uint32_t index)
 {
     char text[JOB_NAME_MAX + 64];
     int n = snprintf(text, sizeof text, STR_FMT "/%" PRIu32 ".%" PRIu32 ".%" PRIu32,
@@ -219,11 +221,16 @@ static void on_launch(struct player *p, const struct record *r)
     g->waits = false;
     for (uint32_t i = 0; i < r->launch.nseats; i++) {
         const struct seat *seat = &r->launch.seats[i];
-        struct sim_task t = {.job = job, .node = node_index(p, seat->node),
-                             .group = r->launch.gang.group, .copy = r->launch.gang.copy,
-                             .leaf = seat->slot.leaf, .index = seat->slot.index,
-                             .rank = seat->rank, .launch = r->launch.launch,
-                             .devs = seat->devs, .slices = seat->slices};
+        struct sim_task t = {.job = job,
+                             .node = node_index(p, seat->node),
+                             .group = r->launch.gang.group,
+                             .copy = r->launch.gang.copy,
+                             .leaf = seat->slot.leaf,
+                             .index = seat->slot.index,
+                             .rank = seat->rank,
+                             .launch = r->launch.launch,
+                             .devs = seat->devs,
+                             .slices = seat->slices};
         vec_push(&p->tasks, t);
         vec_push(&j->tasks, p->tasks.n - 1);
         j->alive++;
@@ -231,7 +238,8 @@ static void on_launch(struct player *p, const struct record *r)
         room_change(&p->rooms[t.node], task_shape(p, &t), t.devs, 1);
         room_check(p, t.node, r->launch.gang.job);
         if (!p->manual)
-            later(p, p->now + p->start_us, (struct action){p->tasks.n - 1, AT_RUNNING, 0});
+            later(p, p->now + p->start_us,
+                  (struct action){p->tasks.n - 1, AT_RUNNING, 0});
     }
 }
 
@@ -247,12 +255,14 @@ static void on_stop(struct player *p, const struct record *r)
         for (uint32_t k = 0; j && k < j->tasks.n; k++) {
             uint32_t id = j->tasks.at[k];
             const struct sim_task *t = &p->tasks.at[id];
-            if (t->state == AT_OVER || t->launch != ref->launch || t->copy != ref->gang.copy ||
-                t->leaf != ref->slot.leaf || t->index != ref->slot.index)
+            if (t->state == AT_OVER || t->launch != ref->launch ||
+                t->copy != ref->gang.copy || t->leaf != ref->slot.leaf ||
+                t->index != ref->slot.index)
                 continue;
             task_state(p, id, AT_ENDING);
             if (!p->manual)
-                later(p, p->now + p->stop_us, (struct action){id, AT_OVER, ENDED_KILLED});
+                later(p, p->now + p->stop_us,
+                      (struct action){id, AT_OVER, ENDED_KILLED});
         }
     }
 }
@@ -261,23 +271,19 @@ void world_act(struct player *p, const struct record *r)
 {
     uint32_t job;
     switch (r->kind) {
-    case DE_LAUNCH:
-        on_launch(p, r);
-        return;
-    case DE_STOP:
-        on_stop(p, r);
-        return;
+    case DE_LAUNCH: on_launch(p, r); return;
+    case DE_STOP: on_stop(p, r); return;
     case DE_SAY:
         job = strmap_get(&p->job_ids, r->say.gang.job);
         if (job == MAP_NONE)
             return;
-        struct sim_gang *g = gang_of(p, &p->jobs.at[job], r->say.gang.group, r->say.gang.copy);
+        struct sim_gang *g =
+            gang_of(p, &p->jobs.at[job], r->say.gang.group, r->say.gang.copy);
         g->waits = true;
         g->why = r->why;
         p->jobs.at[job].says++;
         return;
-    default:
-        return; /* room held, checkpoints asked for, marks: nothing to do here */
+    default: return; /* room held, checkpoints asked for, marks: nothing to do here */
     }
 }
 
@@ -315,7 +321,8 @@ void world_begin(struct player *p)
     tell_sync(p, EV_SYNCED, (struct str){0});
 }
 
-bool task_is_picked(const struct player *p, const struct sim_task *t, const struct picked *w)
+bool task_is_picked(const struct player *p, const struct sim_task *t,
+                    const struct picked *w)
 {
     const struct job_spec *spec = &p->jobs.at[t->job].plan->spec;
     if ((w->job.len && !str_eq(w->job, spec->name)) ||
@@ -363,7 +370,8 @@ static void for_picked(struct player *p, const struct step *st)
         trouble(p, "%s:%u: no such task is alive", st->where->file, st->where->line);
 }
 
-/* A task of an old launch is seen after all: on the node it had, or the one that is named. */
+/* A task of an old launch is seen after all: on the node it had, or the one that is
+ * named. */
 static void step_ghost(struct player *p, const struct step *st)
 {
     uint32_t job = strmap_get(&p->job_ids, st->who.job), n = 0, count = p->tasks.n;
@@ -388,10 +396,12 @@ static void step_ghost(struct player *p, const struct step *st)
         n++;
     }
     if (!n)
-        trouble(p, "%s:%u: that launch had no such task", st->where->file, st->where->line);
+        trouble(p, "%s:%u: that launch had no such task", st->where->file,
+                st->where->line);
 }
 
-/* The world made tasks: one for each place that is named, with a shape of its own or not. */
+/* The world made tasks: one for each place that is named, with a shape of its own or
+ * not. */
 static void step_offer(struct player *p, const struct step *st)
 {
     uint32_t job = strmap_get(&p->job_ids, st->who.job);
@@ -401,10 +411,11 @@ static void step_offer(struct player *p, const struct step *st)
     }
     const struct job_spec *spec = &p->jobs.at[job].plan->spec;
     uint16_t leaf = 0;
-    while (leaf < spec->ngroups &&
-           (spec->groups[leaf].shape == GROUP_NONE ||
-            (st->who.group.len &&
-             !str_eq(st->who.group, words_text(&p->sc->words, spec->groups[leaf].role)))))
+    while (
+        leaf < spec->ngroups &&
+        (spec->groups[leaf].shape == GROUP_NONE ||
+         (st->who.group.len &&
+          !str_eq(st->who.group, words_text(&p->sc->words, spec->groups[leaf].role)))))
         leaf++;
     if (leaf == spec->ngroups) {
         trouble(p, "%s:%u: no such group", st->where->file, st->where->line);
@@ -416,11 +427,12 @@ static void step_offer(struct player *p, const struct step *st)
         uint32_t k = st->who.indexes[i];
         struct record r = {.kind = EV_TASK_OFFERED};
         uint32_t copy = lone ? k : st->who.copy == NOBODY ? 0 : st->who.copy;
-        r.task_offered.ref.gang = (struct gang_ref){spec->name, lone ? leaf : whole, copy};
+        r.task_offered.ref.gang =
+            (struct gang_ref){spec->name, lone ? leaf : whole, copy};
         r.task_offered.ref.slot = (struct slot_ref){leaf, lone ? 0 : k};
         r.task_offered.ref.task = task_name(p, spec->name, copy, leaf, lone ? 0 : k);
-        r.task_offered.shape = st->has_shape ? &st->shape
-                                             : &spec->shapes[spec->groups[leaf].shape];
+        r.task_offered.shape =
+            st->has_shape ? &st->shape : &spec->shapes[spec->groups[leaf].shape];
         r.task_offered.gated = st->gated;
         fold_fact(p, &r);
     }
@@ -435,7 +447,8 @@ static void step_submit(struct player *p, const struct step *st)
     spec->submitted_at = p->now;
     if (id == MAP_NONE) {
         strmap_put(&p->job_ids, spec->name, p->jobs.n);
-        vec_push(&p->jobs, (struct sim_job){.plan = &st->job, .submitted = p->now,
+        vec_push(&p->jobs, (struct sim_job){.plan = &st->job,
+                                            .submitted = p->now,
                                             .started = NEVER});
     }
     r.job_set = spec;
@@ -528,7 +541,6 @@ void world_step(struct player *p, const struct step *st)
         p->start_us = st->wait_us;
         p->stop_us = st->stop_us;
         return;
-    default:
-        for_picked(p, st);
+    default: for_picked(p, st);
     }
 }

@@ -1,7 +1,8 @@
 /* scenario.c - plays one scenario file and prints TAP
  *
  *     scenario FILE         one line for each expectation, two for what always holds
- *     scenario --check FILE only reads it; exit 2 with file:line:column if it is malformed
+ *     scenario --check FILE only reads it; exit 2 with file:line:column if it is
+ * malformed
  *
  * docs/scenarios.md describes the format. SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* scenario.h - one behaviour as a story: a cluster, what happens to it, what must be true
- * docs/scenarios.md describes the files. Everything read lives in the scenario's arena.
- * SPDX-License-Identifier: Apache-2.0 */
+/* scenario.h - one behaviour as a story: a cluster, what happens to it, what must be
+ * true docs/scenarios.md describes the files. Everything read lives in the scenario's
+ * arena. SPDX-License-Identifier: Apache-2.0 */
 #ifndef MUSTER_TEST_SCENARIO_H
 #define MUSTER_TEST_SCENARIO_H
 
@@ -23,7 +23,7 @@ enum { PICKED_MAX = 64, STEPS_MAX = 1 << 16 };
 /* Which tasks: all that fit every field that is given. */
 struct picked {
     struct str job, group, node;
-    uint32_t copy;    /* of the gang; NOBODY: any */
+    uint32_t copy;     /* of the gang; NOBODY: any */
     uint32_t nindexes; /* places in their leaf; 0: any */
     uint32_t indexes[PICKED_MAX];
 };
@@ -39,8 +39,14 @@ struct job_plan {
 };
 
 /* One expectation: every field that is given must hold. */
-enum expect_kind { EXPECT_JOB = 0, EXPECT_JOBS, EXPECT_NODE, EXPECT_FREE, EXPECT_COUNTS,
-                   EXPECT_QUIET };
+enum expect_kind {
+    EXPECT_JOB = 0,
+    EXPECT_JOBS,
+    EXPECT_NODE,
+    EXPECT_FREE,
+    EXPECT_COUNTS,
+    EXPECT_QUIET
+};
 enum { COUNTS_MAX = 12 };
 
 struct expectation {
@@ -57,19 +63,19 @@ struct expectation {
     const struct ynode *nodes, *devices, *domain_names;
     word_t level; /* of the job's domains, or of the free ones */
     struct range domains, each;
-    bool ranks;   /* grow along the topology */
+    bool ranks; /* grow along the topology */
     struct range counts[COUNTS_MAX];
 };
 extern const char *const count_names[]; /* NULL-ended, in the order of counts[] */
 
 enum step_kind {
     STEP_SUBMIT = 0,
-    STEP_END,     /* tasks end */
-    STEP_RUN,     /* a manual world: issued tasks run */
-    STEP_ENDING,  /* tasks begin to end and hang there */
-    STEP_REFUSE,  /* the world could not start them */
-    STEP_GHOST,   /* a task of the job's n-th launch is seen after all */
-    STEP_OFFER,   /* a world that makes its tasks itself has made some */
+    STEP_END,    /* tasks end */
+    STEP_RUN,    /* a manual world: issued tasks run */
+    STEP_ENDING, /* tasks begin to end and hang there */
+    STEP_REFUSE, /* the world could not start them */
+    STEP_GHOST,  /* a task of the job's n-th launch is seen after all */
+    STEP_OFFER,  /* a world that makes its tasks itself has made some */
     STEP_NODE,
     STEP_DEVICE,
     STEP_DO,
@@ -107,7 +113,7 @@ struct scenario {
     struct strmap node_ids;
     struct str policy_text; /* empty: the core's defaults */
     struct policy policy;
-    bool guest;             /* somebody else makes the tasks */
+    bool guest; /* somebody else makes the tasks */
     bool manual;
     int64_t start_us, stop_us;
     VEC(struct step) steps; /* by time, then as in the file */
@@ -123,7 +129,8 @@ int job_read(struct scenario *sc, const struct ynode *n, struct job_plan *ret,
 int shape_read(struct scenario *sc, const struct ynode *n, struct shape *ret,
                struct err *err);
 /* A key's text, word, or number; absent: *ret stays. */
-int get_text(const struct ynode *map, const char *key, struct str *ret, struct err *err);
+int get_text(const struct ynode *map, const char *key, struct str *ret,
+             struct err *err);
 int get_word(struct scenario *sc, const struct ynode *map, const char *key, word_t *ret,
              struct err *err);
 int get_u32(const struct ynode *map, const char *key, uint32_t most, uint32_t *ret,
@@ -147,20 +154,20 @@ struct sim_task {
     uint64_t launch, devs;
     uint16_t slices;
     uint8_t state;
-    int64_t since;        /* running */
+    int64_t since; /* running */
 };
 
 struct sim_gang { /* a gang that was heard of: in a launch, or in a reason */
     uint16_t group;
     uint32_t copy;
-    bool waits;       /* its last word was a reason */
+    bool waits; /* its last word was a reason */
     struct why why;
-    uint32_t alive;   /* tasks issued, running or ending */
+    uint32_t alive; /* tasks issued, running or ending */
 };
 
 struct sim_job {
     const struct job_plan *plan;
-    VEC(uint32_t) tasks;   /* all it ever had */
+    VEC(uint32_t) tasks; /* all it ever had */
     VEC(struct sim_gang) gangs;
     VEC(uint64_t) launches; /* in order */
     uint32_t stops, says, alive, running;
@@ -184,13 +191,13 @@ struct player {
     struct scenario *sc;
     struct sched *s;
     struct audit *audit;
-    struct records out;      /* the last decisions */
-    struct buf stream;       /* all records as bytes */
+    struct records out; /* the last decisions */
+    struct buf stream;  /* all records as bytes */
     struct buf line;
     uint64_t seq, nrecords;
     int64_t now;
     uint32_t words_told;
-    bool facts;              /* folded since the last border */
+    bool facts; /* folded since the last border */
     VEC(struct sim_job) jobs;
     struct strmap job_ids;
     VEC(struct sim_task) tasks;
@@ -203,9 +210,8 @@ struct player {
     uint32_t mark_launches, mark_stops;
     bool manual;
     int64_t start_us, stop_us;
-    struct err trouble;      /* the first broken rule */
+    struct err trouble; /* the first broken rule */
 };
-
 
 /* scenario-play.c */
 void player_init(struct player *p, struct scenario *sc);
@@ -224,13 +230,15 @@ uint32_t node_index(const struct player *p, struct str name);
 const struct shape *task_shape(const struct player *p, const struct sim_task *t);
 bool task_is_picked(const struct player *p, const struct sim_task *t,
                     const struct picked *w);
-void trouble(struct player *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void trouble(struct player *p, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* scenario.c: lines of TAP, and remarks */
 bool report(bool good, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void remark(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* scenario-expect.c: one line of TAP; what was seen goes into a remark when it fails. */
+/* scenario-expect.c: one line of TAP; what was seen goes into a remark when it fails.
+ */
 void expect_check(struct player *p, const struct expectation *e);
 
 #endif
