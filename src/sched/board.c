@@ -6,6 +6,10 @@
  * change costs one comparison, and a question reads N/64 bounds and the few blocks that
  * beat what it has.
  *
+ * Nodes without any claim that are described alike (same type, CPU, memory, devices)
+ * have the same score; a row is filled by asking one of each kind. That a cluster
+ * mostly has few kinds makes new rows cheap; nodes in use differ too much for it.
+ *
  * Looking from low ranks to high with "strictly better" gives ties to the lowest rank,
  * also with a caller who refuses nodes: he is asked once for each node that would win.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -18,7 +22,10 @@
 
 #define NO_ROW UINT32_MAX
 
-enum { BOARD_BYTES = 64 << 20, ROWS_LEAST = 16 };
+enum { BOARD_BYTES = 64 << 20, ROWS_LEAST = 16, KINDS_MAX = 64 };
+
+#define NO_KIND UINT32_MAX
+#define UNASKED (SCORE_NONE + 1)
 
 struct row {
     struct shape shape;
@@ -39,6 +46,10 @@ struct board {
     uint64_t settles, era, epoch, asked;
     VEC(struct row) rows;
     VEC(uint32_t) by_shape; /* shape id -> row */
+    VEC(uint32_t) kinds;    /* by node: its kind; NO_KIND: one of its own */
+    uint64_t kinds_at;   /* stamp: of nodes changed since then the kind is not known */
+    VEC(uint32_t) likes; /* by kind: a node of it */
+    VEC(int32_t) kind_scores; /* of the row being filled */
     uint32_t newest, oldest;
 };
 
@@ -61,6 +72,9 @@ static void rows_free(struct board *b)
     }
     vec_done(&b->rows);
     vec_done(&b->by_shape);
+    vec_done(&b->kinds);
+    vec_done(&b->likes);
+    vec_done(&b->kind_scores);
     b->newest = b->oldest = NO_ROW;
 }
 
@@ -82,6 +96,46 @@ uint64_t board_asked(const struct board *b)
     return b->asked;
 }
 
+/* Would two empty nodes have the same score for any shape? */
+static bool is_like(const struct cluster *c, const struct node *a, const struct node *b)
+{
+    const struct device *x = &c->devices[a->device0], *y = &c->devices[b->device0];
+    if (a->type != b->type || a->cpu_cap != b->cpu_cap || a->mem_cap != b->mem_cap ||
+        a->slots_cap != b->slots_cap || a->nics_cap != b->nics_cap ||
+        a->ndevices != b->ndevices || a->plain != b->plain)
+        return false;
+    for (uint32_t i = 0; i < a->ndevices; i++)
+        if (x[i].type != y[i].type || x[i].mem_cap != y[i].mem_cap ||
+            x[i].modes != y[i].modes)
+            return false;
+    return true;
+}
+
+/* Sort the nodes into kinds; those beyond KINDS_MAX kinds, and those with rules of
+ * their own about sets of devices, have none. */
+static void kinds_make(struct board *b)
+{
+    const struct cluster *c = b->sc->cluster;
+    vec_clear(&b->likes);
+    vec_resize(&b->kinds, c->nnodes);
+    for (uint32_t i = 0; i < c->nnodes; i++) {
+        const struct node *n = &c->nodes[i];
+        uint32_t k = 0;
+        b->kinds.at[i] = NO_KIND;
+        if (n->gone || (n->ndevices && !n->plain))
+            continue;
+        while (k < b->likes.n && !is_like(c, n, &c->nodes[b->likes.at[k]]))
+            k++;
+        if (k == KINDS_MAX)
+            continue;
+        if (k == b->likes.n)
+            vec_push(&b->likes, i);
+        b->kinds.at[i] = k;
+    }
+    vec_resize(&b->kind_scores, b->likes.n);
+    b->kinds_at = c->stamp;
+}
+
 /* Notice whatever makes all rows void. */
 static void board_refresh(struct board *b)
 {
@@ -100,6 +154,9 @@ static void board_refresh(struct board *b)
     }
     if (b->settles != c->settles || b->era != era)
         b->epoch++;
+    if (b->settles != c->settles || b->kinds.n != c->nnodes ||
+        c->stamp - b->kinds_at > 16 * (uint64_t)c->nnodes)
+        kinds_make(b);
     b->settles = c->settles;
     b->era = era;
 }
@@ -177,6 +234,23 @@ static struct row *row_of(struct board *b, uint32_t id, const struct shape *shap
     return r;
 }
 
+/* A node's score while a row is filled: of its kind, when it is empty and sound. */
+static inline int32_t fill_score(struct board *b, const struct row *r, uint32_t node)
+{
+    const struct node *n = &b->sc->cluster->nodes[node];
+    uint32_t kind = b->kinds.at[node];
+    if (kind == NO_KIND || n->nuses || n->changed_at > b->kinds_at ||
+        n->healthy != node_devs(n) || !node_is_usable(n)) {
+        b->asked++;
+        return score_quick(b->sc, node, &r->shape, r->types);
+    }
+    if (b->kind_scores.at[kind] == UNASKED) {
+        b->asked++;
+        b->kind_scores.at[kind] = score_quick(b->sc, node, &r->shape, r->types);
+    }
+    return b->kind_scores.at[kind];
+}
+
 static void row_fill(struct board *b, struct row *r)
 {
     const struct cluster *c = b->sc->cluster;
@@ -184,15 +258,15 @@ static void row_fill(struct board *b, struct row *r)
     memset(r->loose, 0, BITSET_WORDS((size_t)b->nblocks) * sizeof *r->loose);
     for (uint32_t block = 0; block < b->nblocks; block++)
         r->bounds[block] = SCORE_NONE;
+    for (uint32_t k = 0; k < b->kind_scores.n; k++)
+        b->kind_scores.at[k] = UNASKED;
     for (uint32_t rank = 0; rank < cells; rank++) {
-        int32_t score = SCORE_NONE;
-        if (rank < b->nranks)
-            score = score_quick(b->sc, c->order[rank], &r->shape, r->types);
+        int32_t score =
+            rank < b->nranks ? fill_score(b, r, c->order[rank]) : SCORE_NONE;
         r->scores[rank] = score;
         if (score > r->bounds[rank / BOARD_BLOCK])
             r->bounds[rank / BOARD_BLOCK] = score;
     }
-    b->asked += b->nranks;
     r->epoch = b->epoch;
     r->stamp = c->stamp;
 }

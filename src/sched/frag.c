@@ -136,31 +136,29 @@ static double set_value(const struct frag *f, const uint16_t *e, uint32_t n,
     if (!n || e[0] >> 10 != e[n - 1] >> 10)
         return entries_value(f->mix, e, n, cpu_milli);
     uint64_t type = UINT64_C(1) << (e[0] >> 10);
-    int64_t small[MILLIS_MAX], idle = 0;
-    uint32_t have[MILLIS_MAX], at = 0;
+    double small[MILLIS_MAX], idle;
+    uint32_t have[MILLIS_MAX], at = 0, sum_milli = 0;
     for (uint32_t k = 0; k < f->nmillis; k++) {
         for (; at < n && (e[at] & 1023) < f->millis[k]; at++)
-            idle += e[at] & 1023;
-        small[k] = idle;
+            sum_milli += e[at] & 1023;
+        small[k] = sum_milli;
         have[k] = n - at;
     }
     for (; at < n; at++)
-        idle += e[at] & 1023;
+        sum_milli += e[at] & 1023;
+    idle = sum_milli;
     double bucket[6] = {0}, sum = 0;
-    const struct mix_item *m = f->mix->items.at;
-    for (uint32_t i = 0; i < f->mix->items.n; i++, m++) {
+    const struct mix_item *m = f->mix->items.at, *end = m + f->mix->items.n;
+    for (const uint16_t *k = f->milli_of; m < end; m++, k++) {
         bool cpu_fits = cpu_milli >= m->cpu_milli;
-        uint32_t k = f->milli_of[i], to = cpu_fits ? 1 : 0;
-        int64_t amount = idle;
         if (!m->gpu_count)
-            to = cpu_fits ? 3 : 4;
+            bucket[cpu_fits ? 3 : 4] += m->weight * idle;
         else if (!(m->types & type))
-            to = 5;
-        else if (have[k] >= m->gpu_count) {
-            to = cpu_fits ? 1 : 2;
-            amount = cpu_fits ? small[k] : idle;
-        }
-        bucket[to] += m->weight * (double)amount;
+            bucket[5] += m->weight * idle;
+        else if (!cpu_fits)
+            bucket[have[*k] >= m->gpu_count ? 2 : 0] += m->weight * idle;
+        else
+            bucket[1] += m->weight * (have[*k] >= m->gpu_count ? small[*k] : idle);
     }
     for (int i = 0; i < 6; i++)
         sum += bucket[i];

@@ -24,8 +24,8 @@ static inline const struct node_view *score_view(struct scoring *sc, uint32_t no
 }
 
 /* score_fits without the devices, where the answer can be read off. */
-static inline bool fits_quick(struct scoring *sc, uint32_t node,
-                              const struct shape *shape, uint64_t types)
+static inline __attribute__((always_inline)) bool
+fits_quick(struct scoring *sc, uint32_t node, const struct shape *shape, uint64_t types)
 {
     const struct node *n = &sc->cluster->nodes[node];
     if (!node_has_room(n, shape))
@@ -44,8 +44,9 @@ static inline bool fits_quick(struct scoring *sc, uint32_t node,
 }
 
 /* The score of a node, SCORE_NONE where the task does not fit; not shuffled. */
-static inline int32_t score_quick(struct scoring *sc, uint32_t node,
-                                  const struct shape *shape, uint64_t types)
+static inline __attribute__((always_inline)) int32_t
+score_quick(struct scoring *sc, uint32_t node, const struct shape *shape,
+            uint64_t types)
 {
     if (!fits_quick(sc, node, shape, types))
         return SCORE_NONE;
