@@ -258,7 +258,7 @@ static int types_read(struct trace *t, struct str line, const json_t *v,
     size_t len = 0;
     if (!json_is_array(v) || n > TRACE_TYPES_MAX)
         return key_err(t->own, line, "types", EINVAL, err,
-                       "must be a list of at most six");
+                       "must be a list of at most eight");
     for (size_t i = 0; i < n; i++) {
         const json_t *e = json_array_get(v, i);
         size_t add = json_is_string(e) ? json_string_length(e) : 0;

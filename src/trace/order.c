@@ -112,7 +112,7 @@ static int line_read(struct orders *o, struct str line, struct err *err)
         return 0;
     struct str word = str_cut(&rest, ' ');
     struct str number = rest.ptr ? str_cut(&rest, ' ') : (struct str){0};
-    if (!str_is(word, "seed") || str_to_u64(number, &seed) < 0 || !rest.ptr)
+    if (!str_is(word, "seed") || !number.len || str_to_u64(number, &seed) < 0 || !rest.ptr)
         return bad(o, line, line.ptr, err, "'seed N pods|noderank ...' is expected");
     struct str what = str_cut(&rest, ' ');
     bool pods = str_is(what, "pods");

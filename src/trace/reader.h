@@ -45,8 +45,8 @@ extern const struct trace_ops trace_mapped, trace_swf, trace_sacct, trace_jsonl;
 /* A string of any number of rows, stored once; "" stays "". */
 struct str trace_intern(struct trace *t, struct str s);
 uint32_t trace_intern_id(struct trace *t, struct str s);
-/* A list ("V100M16|V100M32") as strings; sep 0: one item. Empty and repeated items are
- * left out. More than TRACE_TYPES_MAX: n is 0 and at is NULL. */
+/* A list ("V100M16|V100M32") as strings; sep 0: one item. Empty items are left out. More
+ * than TRACE_TYPES_MAX: n is 0 and at is NULL. */
 struct trace_types trace_intern_list(struct trace *t, struct str s, char sep);
 
 /* One more data row; its number is the name of jobs that have none. */

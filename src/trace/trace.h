@@ -22,7 +22,7 @@ enum trace_state {
     TRACE_RUNNING
 };
 
-enum { TRACE_TYPES_MAX = 6, TRACE_PARTS_MAX = 4 };
+enum { TRACE_TYPES_MAX = 8, TRACE_PARTS_MAX = 4 };
 
 /* A component of a job whose tasks differ (Slurm's heterogeneous jobs). */
 struct trace_part {

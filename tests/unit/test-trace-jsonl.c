@@ -140,7 +140,7 @@ static void mistakes(void)
          "x:1:18: 'state' is none of the states"},
         {"{\"submit_us\": 1, \"name\": \"\"}\n", "x:1:18: 'name' must not be empty"},
         {"{\"submit_us\": 1, \"types\": \"H100\"}\n",
-         "x:1:18: 'types' must be a list of at most six"},
+         "x:1:18: 'types' must be a list of at most eight"},
         {"{\"submit_us\": 1, \"parts\": [{\"x\": 1}]}\n",
          "x:1:29: 'x' is not a key of a part"},
         {"{\"muster_trace\": 2}\n", "x:1:2: 'muster_trace' must be 1"},

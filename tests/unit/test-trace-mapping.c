@@ -91,7 +91,7 @@ static void fields(void)
     is_int(j1->priority, 7, "a word's number");
     is_int(j2->priority, 0, "other words have their own");
     is_int(j7->priority, -1, "negative ones too");
-    is_int(j1->ntypes, 2, "types, each once");
+    is_int(j1->ntypes, 3, "types as they stand");
     is_mem(j1->types[1].ptr, j1->types[1].len, "Y", "in order");
     is_int(j2->ntypes, 0, "none is any");
     is_int(j1->state, TRACE_DONE, "states by word");
@@ -157,8 +157,8 @@ static void cell_mistakes(void)
          "jobs.csv:2:27: state 'odd' is not among the mapping's words"},
         {HEAD "2020-01-01 00:00:00,1,1,a,ok,x,\n",
          "jobs.csv:2:30: filtered column 'x' is not a number"},
-        {HEAD "2020-01-01 00:00:00,1,1,a,ok,1,A|B|C|D|E|F|G\n",
-         "jobs.csv:2:32: types 'A|B|C|D|E|F|G' names too many types"},
+        {HEAD "2020-01-01 00:00:00,1,1,a,ok,1,A|B|C|D|E|F|G|H|I\n",
+         "jobs.csv:2:32: types 'A|B|C|D|E|F|G|H|I' names too many types"},
         {HEAD ",1,1,a,ok,1,\n", "jobs.csv:2:1: the submit time is missing"},
         {HEAD "2020-01-01 00:00:00,1,1,a\n",
          "jobs.csv:2:25: the row has 4 columns, 7 are expected"},
