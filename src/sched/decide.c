@@ -320,8 +320,7 @@ static void attend_broken(struct pass *p, uint32_t gang)
         stop_gang(p, gang, STOP_END, WHY_LOST);
         return;
     }
-    bool below = g->running + g->issued + g->done < gang_root(s, g)->min;
-    if (late && (g->phase == GANG_LAUNCHING || below)) {
+    if (late && (g->phase == GANG_LAUNCHING || gang_is_below(s, gang))) {
         stop_gang(p, gang, STOP_END, g->phase == GANG_LAUNCHING ? WHY_LATE : WHY_LOST);
         return;
     }

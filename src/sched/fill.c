@@ -39,8 +39,10 @@ word_t fault_of(const struct sched *s, uint32_t node, word_t kind)
         if (d->faults[i].key == kind)
             return d->faults[i].value;
     int depth = cluster_level_depth(s->cluster, kind);
-    if (depth < 0 || (uint32_t)depth > s->cluster->nlevels)
+    if (depth < 0)
         return WORD_NONE;
+    if ((uint32_t)depth > s->cluster->nlevels) /* the level of the nodes themselves */
+        return node + 1;
     return cluster_domain(s->cluster, (uint32_t)depth, node) + 1;
 }
 

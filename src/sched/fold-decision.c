@@ -59,8 +59,8 @@ static void fold_launch(struct sched *s, const struct record *r)
     uint32_t have = gang_alive(g) + g->planned + g->done;
     if (have > g->target)
         g->target = have;
-    if (first || g->phase == GANG_LAUNCHING) {
-        g->launch_by = r->launch.launch_by;
+    if (first || g->phase == GANG_LAUNCHING || r->launch.launch_by > g->launch_by) {
+        g->launch_by = r->launch.launch_by; /* a broken gang may wait for whom it relaunched */
         gang_timer(s, gang, g->launch_by);
     }
 }

@@ -61,6 +61,28 @@ static uint32_t gang_offered(const struct sched *s, uint32_t gang)
     return have;
 }
 
+/* Does some copy of a leaf lack members that run, or are done, for its minimum? */
+bool gang_is_below(const struct sched *s, uint32_t gang)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    const struct tree_root *r = gang_root(s, g);
+    for (uint32_t i = 0; i < r->nleaves; i++) {
+        const struct tree_leaf *l = &gang_tree(s, g)->leaves[r->leaf0 + i];
+        for (uint32_t copy = 0; copy < l->copies; copy++) {
+            uint32_t up = 0;
+            for (uint32_t k = 0; k < l->per_copy; k++) {
+                uint32_t at = l->slot0 + copy * l->per_copy + k;
+                const struct slot *sl = g->nslots > 1 ? &g->slots[at] : &g->one;
+                up += sl->flags & SLOT_DONE ||
+                      (sl->claim != NONE && s->claims.at[sl->claim].phase == CLAIM_RUNNING);
+            }
+            if (up < l->per_min)
+                return true;
+        }
+    }
+    return false;
+}
+
 bool gang_may_try(const struct sched *s, uint32_t gang, struct why *why)
 {
     const struct gang *g = &s->gangs.at[gang];

@@ -316,6 +316,7 @@ void job_cancel(struct sched *s, uint32_t job);        /* the job may be gone af
 void attention_thin(struct sched *s);
 void timers_run(struct sched *s);
 void gangs_unpark(struct sched *s);
+bool gang_is_below(const struct sched *s, uint32_t gang);
 bool gang_may_try(const struct sched *s, uint32_t gang, struct why *why);
 
 /* fold-*.c */
