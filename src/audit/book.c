@@ -149,6 +149,8 @@ static void gangs_add(struct bjob *j)
                                 .leaves = root->leaves, .nleaves = root->nleaves,
                                 .nslots = root->nslots};
             g->slots = arena_zero(&j->mem, g->nslots * sizeof *g->slots);
+            for (uint32_t s = 0; s < g->nslots; s++)
+                g->slots[s].rank = UINT32_MAX;
         }
     }
     j->gangs_left = j->ngangs;

@@ -46,7 +46,7 @@ struct bclaim {
 struct bslot {
     struct bclaim *claim;
     struct str task;        /* own copy; the world's name of its task */
-    uint32_t rank;
+    uint32_t rank;          /* of its last seat; UINT32_MAX: never had one */
     uint64_t last_launch;   /* highest that ended here */
     bool offered, gated, done, started, ready, seen;
     bool own_shape;
