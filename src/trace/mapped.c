@@ -374,8 +374,10 @@ static void mapped_close(struct trace *t)
 /* --- rows
  * --------------------------------------------------------------------------- */
 
-static bool cell_is_missing(const struct mapping *map, struct str cell)
+static inline bool cell_is_missing(const struct mapping *map, struct str cell)
 {
+    if (map->nmissing == 1) /* as a rule: the empty cell */
+        return str_eq(cell, map->missing[0]);
     for (uint32_t i = 0; i < map->nmissing; i++)
         if (str_eq(cell, map->missing[i]))
             return true;
