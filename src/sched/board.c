@@ -381,6 +381,15 @@ static void look_shuffled(const struct board *b, const struct row *r, struct loo
             look_at(b, q, rank, score_shuffle(b->sc->seed, serial, rank));
 }
 
+static void look(const struct board *b, struct row *r, struct looking *q,
+                 uint64_t serial)
+{
+    if (b->sc->scorer->shuffled)
+        look_shuffled(b, r, q, serial);
+    else
+        look_best(b, r, q);
+}
+
 bool board_best(struct board *b, uint32_t shape_id, const struct shape *shape,
                 uint64_t serial, uint32_t lo, uint32_t hi, board_eligible_f eligible,
                 void *arg, struct choice *ret)
@@ -394,11 +403,14 @@ bool board_best(struct board *b, uint32_t shape_id, const struct shape *shape,
         row_fill(b, r);
     else
         row_update(b, r);
-    struct looking q = {lo, hi, eligible, arg, SCORE_NONE, 0};
-    if (b->sc->scorer->shuffled)
-        look_shuffled(b, r, &q, serial);
-    else
-        look_best(b, r, &q);
+    /* Mostly nobody refuses: first the quick look, then who wins is asked. */
+    struct looking q = {lo, hi, NULL, arg, SCORE_NONE, 0};
+    look(b, r, &q, serial);
+    if (q.score != SCORE_NONE && eligible &&
+        !eligible(arg, b->sc->cluster->order[q.rank])) {
+        q = (struct looking){lo, hi, eligible, arg, SCORE_NONE, 0};
+        look(b, r, &q, serial);
+    }
     if (q.score == SCORE_NONE)
         return false;
     ret->node = b->sc->cluster->order[q.rank];
