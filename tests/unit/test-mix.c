@@ -163,7 +163,7 @@ static void test_errors(void)
         {"1 4000 500 0", "mix line 1: 0 GPUs of 500 milli"},
         {"1 4000 0 1", "mix line 1: 1 GPUs of 0 milli"},
         {"1 4000 0 0 T4", "GPU types without GPUs"},
-        {"1 4000 1000 1 A|B|C|D|E|F|G", "at most 6 GPU types"},
+        {"1 4000 1000 1 A|B|C|D|E|F|G|H|I|J|K|L|M|N|O|P|Q", "GPU types with names"},
         {"-1 4000 1000 1", "mix line 1"},
     };
     struct mix m = {0};
