@@ -231,9 +231,44 @@ bool gang_succeeded(struct sched *s, uint32_t gang)
     return g->done >= g->target;
 }
 
+/* Members that this copy of a leaf has, or will have without a further decision. */
+uint32_t leaf_copy_has(const struct sched *s, uint32_t gang, const struct tree_leaf *l,
+                       uint32_t copy)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < l->per_copy; k++) {
+        uint32_t at = l->slot0 + copy * l->per_copy + k;
+        const struct slot *sl = g->nslots > 1 ? &g->slots[at] : &g->one;
+        n += sl->flags & SLOT_DONE ||
+             (sl->claim != NONE && s->claims.at[sl->claim].phase != CLAIM_ENDING);
+    }
+    return n;
+}
+
+/* Enough members in all, but of the wrong leaf: the target grows by what the others lack. */
+static void target_covers_minima(struct sched *s, uint32_t gang)
+{
+    struct gang *g = &s->gangs.at[gang];
+    const struct tree_root *r = gang_root(s, g);
+    uint32_t have = g->issued + g->running + g->planned + g->done, lack = 0;
+    if (have < g->target || have == g->nslots)
+        return;
+    for (uint32_t i = r->leaf0; i < r->leaf0 + r->nleaves; i++) {
+        const struct tree_leaf *l = &gang_tree(s, g)->leaves[i];
+        for (uint32_t copy = 0; copy < l->copies; copy++) {
+            uint32_t n = leaf_copy_has(s, gang, l, copy);
+            lack += n < l->per_min ? l->per_min - n : 0;
+        }
+    }
+    if (lack)
+        g->target = have + lack;
+}
+
 static void settle_open(struct sched *s, uint32_t gang)
 {
     struct gang *g = &s->gangs.at[gang];
+    target_covers_minima(s, gang);
     if (g->running + g->done >= g->target && g->ending == 0 && g->issued == 0) {
         g->phase = GANG_RUNNING;
         g->launch_by = 0;

@@ -670,7 +670,7 @@ static uint32_t repair_domain(struct sched *s, uint32_t gang, uint32_t slot,
     for (uint32_t i = 0; i < g->nslots; i++) {
         uint32_t node = NODE_NONE;
         uint32_t c = gang_slot(s, gang, i)->claim;
-        if (i != slot && c != NONE)
+        if (i != slot && c != NONE && s->claims.at[c].phase != CLAIM_ENDING)
             node = s->claims.at[c].use.node;
         for (uint32_t k = 0; k < s->scratch->plan.n && node == NODE_NONE; k++)
             if (s->scratch->plan.at[k].slot == i)
@@ -724,6 +724,27 @@ static void spread_count(struct sched *s, uint32_t gang, const struct asker *a)
     }
 }
 
+/* Is the slot one that its leaf's minimum needs? Those are mended first. */
+static bool slot_is_needed(struct sched *s, uint32_t gang, uint32_t slot)
+{
+    const struct tree *t = gang_tree(s, &s->gangs.at[gang]);
+    const struct tree_leaf *l = &t->leaves[slot_leaf(s, gang, slot)];
+    uint32_t copy = (slot - l->slot0) / l->per_copy, first = l->slot0 + copy * l->per_copy;
+    uint32_t n = leaf_copy_has(s, gang, l, copy);
+    for (uint32_t i = 0; i < s->scratch->plan.n; i++)
+        n += s->scratch->plan.at[i].slot >= first &&
+             s->scratch->plan.at[i].slot < first + l->per_copy;
+    return n < l->per_min;
+}
+
+static bool plan_fills(const struct sched *s, uint32_t slot)
+{
+    for (uint32_t i = 0; i < s->scratch->plan.n; i++)
+        if (s->scratch->plan.at[i].slot == slot)
+            return true;
+    return false;
+}
+
 bool place_missing(struct sched *s, uint32_t gang, struct why *why)
 {
     struct scratch *sc = scratch_ready(s);
@@ -736,10 +757,13 @@ bool place_missing(struct sched *s, uint32_t gang, struct why *why)
     sc->best_placed = 0;
     uint32_t left = gang_missing(g), need = left, full_leaf = NONE, full_domain = NONE;
     bool makes = s->caps & CAP_MAKE;
-    for (uint32_t i = 0; i < g->nslots && left; i++) {
+    for (uint32_t k = 0; k < 2 * g->nslots && left; k++) {
+        uint32_t i = k % g->nslots;
         const struct slot *sl = gang_slot(s, gang, i);
         if (sl->claim != NONE || sl->flags & SLOT_DONE ||
             (!makes && (!(sl->flags & SLOT_OFFERED) || sl->flags & SLOT_GATED)))
+            continue;
+        if (k < g->nslots ? !slot_is_needed(s, gang, i) : plan_fills(s, i))
             continue;
         uint32_t leaf = slot_leaf(s, gang, i);
         struct asker a = asker_of(&at, &at.tree->leaves[leaf]);

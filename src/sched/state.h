@@ -317,6 +317,8 @@ void attention_thin(struct sched *s);
 void timers_run(struct sched *s);
 void gangs_unpark(struct sched *s);
 bool gang_is_below(const struct sched *s, uint32_t gang);
+uint32_t leaf_copy_has(const struct sched *s, uint32_t gang, const struct tree_leaf *l,
+                       uint32_t copy);
 bool gang_may_try(const struct sched *s, uint32_t gang, struct why *why);
 
 /* fold-*.c */
