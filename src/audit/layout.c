@@ -118,19 +118,23 @@ static bool gather(struct audit *a, const struct bclaim *c, uint32_t place, void
     return true;
 }
 
+/* 1: the world tore it apart before. */
 static int together_check(struct audit *a, const struct bgang *g, uint16_t group,
-                          uint32_t copy, word_t level, uint32_t unit, const char *what)
+                          uint32_t copy, word_t level, uint32_t unit, bool judge,
+                          const char *what)
 {
     uint32_t most = 0;
     for (uint32_t which = 0; which <= most; which++) {
         struct together t = {.level = level, .unit = unit, .which = which};
         each_claim(a, g, group, copy, gather, &t);
         most = t.most;
-        if (t.torn || !t.fresh)
+        if (t.torn)
+            return 1;
+        if (!t.fresh)
             continue;
         if (!t.bad && t.old)
             t.bad = !domain_same(a, level, t.old, t.fresh);
-        if (t.bad)
+        if (t.bad && judge)
             return audit_bad(a, "protocol: " STR_FMT " group %u copy %u: %s %u is not in one "
                                 STR_FMT, STR_ARG(g->job->spec.name), group, copy, what, which,
                              STR_ARG(words_text(&a->words, level)));
@@ -169,6 +173,26 @@ static int spread_check(struct audit *a, const struct bgang *g, uint16_t group, 
                      gs->spread_most);
 }
 
+/* Every level rule that binds the slot; 1 when the world tore one of them. */
+static int levels_check(struct audit *a, const struct bgang *g, uint32_t slot, bool judge)
+{
+    const struct job_spec *spec = &g->job->spec;
+    const struct bleaf *l = book_leaf(g, slot);
+    int rc = 0;
+    for (uint16_t up = l->group; up != GROUP_NONE && !rc; up = spec->groups[up].parent) {
+        const struct group_spec *gs = &spec->groups[up];
+        bool lone = is_lone(g, up);
+        uint32_t copy = is_below(spec, up, g->root) && !lone ? copy_of(g, l, slot, up)
+                                                             : copy_above(g, up);
+        if (gs->required)
+            rc = together_check(a, g, up, copy, gs->required, 0, judge, "the whole, unit");
+        if (!rc && gs->segment_size && !lone)
+            rc = together_check(a, g, up, copy, gs->segment_level, gs->segment_size, judge,
+                                "segment");
+    }
+    return rc;
+}
+
 /* Every rule that binds this newly seated slot, from its leaf up to the job's root. */
 static int slot_check(struct audit *a, struct bgang *g, uint32_t slot)
 {
@@ -181,14 +205,12 @@ static int slot_check(struct audit *a, struct bgang *g, uint32_t slot)
         bool lone = is_lone(g, up);
         uint32_t copy = is_below(spec, up, g->root) && !lone ? copy_of(g, l, slot, up)
                                                              : copy_above(g, up);
-        if (gs->required)
-            rc = together_check(a, g, up, copy, gs->required, 0, "the whole, unit");
-        if (!rc && gs->segment_size && !lone)
-            rc = together_check(a, g, up, copy, gs->segment_level, gs->segment_size,
-                                "segment");
-        if (!rc && gs->spread_kind)
+        if (gs->spread_kind)
             rc = spread_check(a, g, up, copy, c);
     }
+    /* Where one rule is torn, the others may bind to places that cannot be had together. */
+    if (!rc && levels_check(a, g, slot, false) == 0)
+        rc = levels_check(a, g, slot, true);
     return rc;
 }
 

@@ -263,6 +263,24 @@ void bgang_grace(struct audit *a, struct bgang *g)
     bgang_watch(a, g);
 }
 
+/* What the leaves lack of their minima, counting all members that are there or come. */
+static uint32_t lacks(const struct bgang *g)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->nleaves; i++) {
+        const struct bleaf *l = &g->leaves[i];
+        for (uint32_t copy = 0; copy < l->copies; copy++) {
+            uint32_t have = 0;
+            for (uint32_t k = 0; k < l->per_copy; k++) {
+                const struct bslot *s = &g->slots[l->slot0 + copy * l->per_copy + k];
+                have += s->done || (s->claim && s->claim->phase != BP_ENDING);
+            }
+            n += have < l->min ? l->min - have : 0;
+        }
+    }
+    return n;
+}
+
 void bgang_changed(struct audit *a, struct bgang *g)
 {
     if (g->over)
@@ -287,6 +305,9 @@ void bgang_changed(struct audit *a, struct bgang *g)
     }
     if (t.issued + t.running == 0 || won)
         drop_planned(a, g);
+    have = t.issued + t.running + t.planned + g->done;
+    if (!won && t.issued + t.running && have >= g->target && have < g->nslots)
+        g->target = have + lacks(g); /* enough in all, but of the wrong leaf */
     if (t.running + g->done >= g->target && !t.ending && !t.issued && !won)
         g->failed = false; /* whole again: its failure is overcome, no back-off for it */
     bool was = g->short_;

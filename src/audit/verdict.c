@@ -320,8 +320,9 @@ static const struct bnode *room_overlooked(const struct audit *a, const struct b
     const struct shape *sh = book_shape(g, 0);
     const struct job_spec *spec = &g->job->spec;
     for (uint16_t up = g->root; up != GROUP_NONE; up = spec->groups[up].parent)
-        if (spec->groups[up].required || spec->groups[up].spread_kind)
-            return NULL;
+        if (spec->groups[up].required || spec->groups[up].spread_kind ||
+            spec->groups[up].segment_size)
+            return NULL; /* about levels that may not be known */
     for (uint32_t i = 0; i < sh->nconstraints; i++)
         if (sh->constraints[i].hard)
             return NULL;
