@@ -319,7 +319,7 @@ static const struct bnode *room_overlooked(const struct audit *a, const struct b
 {
     const struct shape *sh = book_shape(g, 0);
     const struct job_spec *spec = &g->job->spec;
-    for (uint16_t up = g->root; up != GROUP_NONE; up = spec->groups[up].parent)
+    for (uint16_t up = g->leaves[0].group; up != GROUP_NONE; up = spec->groups[up].parent)
         if (spec->groups[up].required || spec->groups[up].spread_kind ||
             spec->groups[up].segment_size)
             return NULL; /* about levels that may not be known */
