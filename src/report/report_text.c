@@ -8,7 +8,7 @@
 #include "report/figures.h"
 #include "report/summary.h"
 
-enum { TEXT_MIN = 80, TEXT_MAX = 120, TEXT_QUEUES = 12, TEXT_NAME_MAX = 24 };
+enum { TEXT_MIN = 80, TEXT_MAX = 120, TEXT_QUEUES = 12, TEXT_NAME_MAX = 24, TEXT_DETAILED = 3 };
 
 struct page {
     struct buf *out;
@@ -477,7 +477,10 @@ void report_text(struct report *const *rs, uint32_t n, uint32_t width, bool colo
         text_error(&p, sums[i]);
     if (n)
         text_compare(&p);
-    for (i = 0; i < n; i++)
+    for (i = 0; i < n && n <= TEXT_DETAILED; i++)
         text_policy(&p, sums[i]);
+    if (n > TEXT_DETAILED)
+        buf_fmt(out, "\nthe details of more than %d policies are left to --html FILE and -o json\n",
+                TEXT_DETAILED);
     summary_all_destroy(sums, n);
 }
