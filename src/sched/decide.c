@@ -249,6 +249,36 @@ static void launch_plan(struct pass *p, uint32_t gang)
         emit_seats(p, gang, DE_HOLD, seats + later, n - later, why);
 }
 
+/* Held room that can no longer be used as it is: its node or a device of it went bad. */
+static bool room_is_spoiled(struct sched *s, const struct claim *c)
+{
+    if (c->use.node == NODE_NONE)
+        return true;
+    const struct node *n = &s->cluster->nodes[c->use.node];
+    return !node_is_usable(n) || (c->use.mode != GPU_NONE && c->use.devs & ~n->healthy) ||
+           !node_tolerated(s, &s->shapes.at[c->shape].shape, c->use.node);
+}
+
+/* Then all room of the gang is let go, and what it lacks is placed anew. */
+static void let_go_spoiled(struct pass *p, uint32_t gang)
+{
+    struct sched *s = p->s;
+    bool spoiled = false;
+    for (uint32_t i = 0; i < s->gangs.at[gang].nslots && !spoiled; i++) {
+        uint32_t c = gang_slot(s, gang, i)->claim;
+        spoiled = c != NONE && s->claims.at[c].phase == CLAIM_PLANNED &&
+                  room_is_spoiled(s, &s->claims.at[c]);
+    }
+    if (!spoiled)
+        return;
+    struct record *r = add(p, DE_HOLD);
+    r->hold.plan = s->plan_n + 1;
+    r->hold.gang = kept_gang(p, gang);
+    r->hold.until = s->at;
+    r->why = (struct why){.code = WHY_FAULT};
+    emit(p);
+}
+
 /* Held room whose turn has come (a later stage, or a launch that was throttled). */
 static void launch_planned(struct pass *p, uint32_t gang)
 {
@@ -342,7 +372,10 @@ static void attend(struct pass *p, uint32_t gang)
         stop_gang(p, gang, STOP_END, WHY_NONE);
         return;
     }
-    if (g->phase == GANG_LAUNCHING || g->phase == GANG_BROKEN)
+    if (g->planned && !s->jobs.at[g->job].held)
+        let_go_spoiled(p, gang);
+    g = &s->gangs.at[gang];
+    if (g->live && (g->phase == GANG_LAUNCHING || g->phase == GANG_BROKEN))
         attend_broken(p, gang);
     g = &s->gangs.at[gang];
     if (g->live && g->planned && g->phase != GANG_PENDING && g->phase != GANG_STOPPING &&

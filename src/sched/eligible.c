@@ -154,6 +154,11 @@ static bool welcome(const struct sched *s, const struct shape *sh, uint32_t node
     return true;
 }
 
+bool node_tolerated(const struct sched *s, const struct shape *sh, uint32_t node)
+{
+    return tolerates(sh, cluster_node_desc(s->cluster, node));
+}
+
 bool node_eligible(const struct sched *s, const struct shape *sh, uint32_t node)
 {
     bool tainted = bit_get(s->tainted.at, node);

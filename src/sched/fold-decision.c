@@ -78,6 +78,8 @@ static void fold_hold(struct sched *s, const struct record *r)
             if (c != NONE && s->claims.at[c].phase == CLAIM_PLANNED)
                 claim_free(s, c);
         }
+        s->plan_n = r->hold.plan > s->plan_n ? r->hold.plan : s->plan_n;
+        gang_settle(s, gang);
         return;
     }
     for (uint32_t i = 0; i < r->hold.nseats; i++) {

@@ -691,13 +691,12 @@ static uint32_t repair_domain(struct sched *s, uint32_t gang, uint32_t slot,
         if (o == l && leaf->segment_size && mine == its &&
             (slot - l->slot0) % l->per_copy / leaf->segment_size ==
                 (i - l->slot0) % l->per_copy / leaf->segment_size &&
-            (!level || level_depth(s, leaf->segment_level) > level_depth(s, level)) &&
-            level_depth(s, leaf->segment_level) != UINT32_MAX)
+            (!level || level_depth(s, leaf->segment_level) > level_depth(s, level)))
             level = leaf->segment_level;
         uint32_t depth = level_depth(s, level);
-        if (level == WORD_NONE || depth == UINT32_MAX)
+        if (level == WORD_NONE)
             continue;
-        if (depth > s->cluster->nlevels) {
+        if (depth > s->cluster->nlevels) { /* nodes, or a level that nobody knows here */
             *ret_node = node;
             depth = s->cluster->nlevels;
         }

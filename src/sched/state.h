@@ -343,6 +343,7 @@ void mix_arrival(struct sched *s, uint32_t job);       /* learning */
 
 /* eligible.c */
 bool tag_is_carried(const struct sched *s, word_t tag); /* by any task that runs */
+bool node_tolerated(const struct sched *s, const struct shape *shape, uint32_t node);
 bool node_eligible(const struct sched *s, const struct shape *shape, uint32_t node);
 void tally_claim(struct sched *s, uint32_t shape, uint32_t node, int sign);
 void tally_node(struct sched *s, uint32_t node, int sign);
