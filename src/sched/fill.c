@@ -226,6 +226,54 @@ static bool find_idle(struct sched *s, const struct asker *a, uint32_t domain, u
     return found;
 }
 
+static int32_t best_of_ranks(struct sched *s, const struct asker *a, uint32_t lo, uint32_t hi,
+                             uint64_t serial, struct use *ret)
+{
+    struct eligible_arg arg = {s, a};
+    struct choice ch;
+    if (!board_best(s->scratch->board, a->shape, a->sh, serial, lo, hi, eligible_on_board,
+                    &arg, &ch))
+        return SCORE_NONE;
+    *ret = ch.use;
+    return ch.score;
+}
+
+/* All its nodes stand idle: a gang could have the whole of it. */
+static bool is_whole(const struct sched *s, const struct domain *d, uint32_t domain)
+{
+    uint32_t idle = 0;
+    for (uint32_t t = 0; t < s->cluster->ntypes; t++)
+        idle += domain_count(s->cluster, domain,
+                             cluster_lane(s->cluster, t, cluster_lane_max(s->cluster, t)));
+    return idle == d->rank_hi - d->rank_lo;
+}
+
+/* The best score among the lowest domains that are broken already; neighbours are asked as
+ * one range. O(lowest domains). */
+static bool best_in_broken(struct sched *s, const struct asker *a, uint32_t domain,
+                           uint64_t serial, struct use *ret)
+{
+    uint32_t first, end, lo = 0, hi = 0;
+    int32_t best = SCORE_NONE;
+    struct use u;
+    domain_span(s->cluster, domain, s->cluster->nlevels, &first, &end);
+    for (uint32_t i = first; i <= end; i++) {
+        const struct domain *d = &s->cluster->domains[i < end ? i : first];
+        if (i < end && !is_whole(s, d, i)) {
+            lo = hi > lo ? lo : d->rank_lo;
+            hi = d->rank_hi;
+            continue;
+        }
+        int32_t score = hi > lo ? best_of_ranks(s, a, lo, hi, serial, &u) : SCORE_NONE;
+        if (score > best) {
+            best = score;
+            *ret = u;
+        }
+        lo = hi = 0;
+    }
+    return best != SCORE_NONE;
+}
+
 bool find_one(struct sched *s, const struct asker *a, uint32_t domain, uint64_t serial,
               struct use *ret)
 {
@@ -240,13 +288,8 @@ bool find_one(struct sched *s, const struct asker *a, uint32_t domain, uint64_t 
         return false;
     }
     const struct domain *d = &s->cluster->domains[domain];
-    struct eligible_arg arg = {s, a};
-    struct choice ch;
-    if (!board_best(s->scratch->board, a->shape, a->sh, serial, d->rank_lo, d->rank_hi,
-                    eligible_on_board, &arg, &ch))
-        return false;
-    *ret = ch.use;
-    return true;
+    return (s->scratch->keeps_whole && best_in_broken(s, a, domain, serial, ret)) ||
+           best_of_ranks(s, a, d->rank_lo, d->rank_hi, serial, ret) != SCORE_NONE;
 }
 
 bool fill_one(struct sched *s, const struct asker *a, uint32_t domain, uint64_t serial)

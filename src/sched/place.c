@@ -59,37 +59,51 @@ void scratch_destroy(struct scratch *sc)
     free(sc);
 }
 
+/* Our own two scorers keep domains whole where there are domains. */
+static void learn_ways(struct sched *s, struct scratch *sc)
+{
+    const char *name = sc->scoring.scorer->name;
+    bool fewest = str_is(STR("fewest-free"), name), pack = str_is(STR("pack"), name);
+    sc->keeps_whole = s->cluster->nlevels > 0 && (fewest || pack);
+    sc->by_lanes = fewest || sc->keeps_whole;
+}
+
 struct scratch *scratch_ready(struct sched *s)
 {
     cluster_settle(s->cluster);
     struct scratch *sc = s->scratch;
-    if (sc->ready)
+    if (sc->ready) {
+        learn_ways(s, sc); /* a node may have brought the first level */
         return sc;
+    }
     const struct scorer *scorer = scorer_find(str_of(s->policy.scorer));
     if (!scorer)
         scorer = scorer_find(STR("fewest-free"));
     scoring_init(&sc->scoring, s->cluster, scorer, &s->mix, s->policy.seed);
     sc->board = board_create(&sc->scoring, 0);
-    sc->by_lanes = str_is(STR("fewest-free"), scorer->name);
     sc->ready = true;
+    learn_ways(s, sc);
     return sc;
 }
 
-static struct asker asker_of(struct attempt *at, const struct tree_leaf *l)
+static struct asker asker_for(struct attempt *at, const struct tree_leaf *l, uint32_t shape)
 {
     struct sched *s = at->s;
-    const struct group_spec *g = &at->tree->groups[l->group];
-    struct asker a = {.shape = l->shape, .sh = &s->shapes.at[l->shape].shape,
-                      .types = shape_typemask(s, l->shape)};
+    struct asker a = {.shape = shape, .sh = &s->shapes.at[shape].shape,
+                      .types = shape_typemask(s, shape)};
     for (uint16_t up = l->group; up != GROUP_NONE && !a.spread_kind;
          up = at->tree->groups[up].parent) {
         a.spread_kind = at->tree->groups[up].spread_kind;
         a.spread_most = at->tree->groups[up].spread_most;
     }
-    (void)g;
     a.widest = s->policy.remainder_widest && at->root->nleaves > 1 && l->want == 1 &&
                l != &at->tree->leaves[at->root->leaf0];
     return a;
+}
+
+static struct asker asker_of(struct attempt *at, const struct tree_leaf *l)
+{
+    return asker_for(at, l, l->shape);
 }
 
 /* Where a search starts: the lowest domain that holds all nodes with a tag it must have. */
@@ -119,6 +133,13 @@ static int pick_by_rank(const void *pa, const void *pb, void *arg)
                                                (a->use.slices < b->use.slices);
 }
 
+static bool slot_is_open(const struct attempt *at, uint32_t slot)
+{
+    const struct slot *sl = gang_slot(at->s, at->gang, slot);
+    return sl->claim == NONE && !(sl->flags & SLOT_DONE) &&
+           (at->s->caps & CAP_MAKE || (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED)));
+}
+
 /* The picks from `from` on are the tasks of one copy of a leaf: order them along the
  * topology and give them the copy's open slots. */
 static void give_slots(struct attempt *at, const struct tree_leaf *l, uint32_t copy,
@@ -131,12 +152,9 @@ static void give_slots(struct attempt *at, const struct tree_leaf *l, uint32_t c
         sorted = pick_by_rank(&sc->plan.at[i - 1], &sc->plan.at[i], at->s->cluster) <= 0;
     if (!sorted)
         qsort_r(sc->plan.at + from, n, sizeof *sc->plan.at, pick_by_rank, at->s->cluster);
-    bool makes = at->s->caps & CAP_MAKE;
     uint32_t slot = l->slot0 + copy * l->per_copy, end = slot + l->per_copy, at_pick = from;
     for (; slot < end && at_pick < sc->plan.n; slot++) {
-        const struct slot *sl = gang_slot(at->s, at->gang, slot);
-        if (sl->claim != NONE || sl->flags & SLOT_DONE ||
-            (!makes && (!(sl->flags & SLOT_OFFERED) || sl->flags & SLOT_GATED)))
+        if (!slot_is_open(at, slot))
             continue;
         if (skip) {
             skip--;
@@ -171,12 +189,10 @@ static uint32_t copy_wants(const struct attempt *at, const struct tree_leaf *l, 
     bool makes = at->s->caps & CAP_MAKE;
     if (makes && at->s->gangs.at[at->gang].done == 0)
         return size;
-    uint32_t open = 0, done = 0;
-    for (uint32_t i = 0; i < l->per_copy; i++) {
-        const struct slot *sl = gang_slot(at->s, at->gang, l->slot0 + copy * l->per_copy + i);
-        done += (sl->flags & SLOT_DONE) != 0;
-        open += sl->claim == NONE && !(sl->flags & SLOT_DONE) &&
-                (makes || (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED)));
+    uint32_t open = 0, done = 0, first = l->slot0 + copy * l->per_copy;
+    for (uint32_t i = first; i < first + l->per_copy; i++) {
+        done += (gang_slot(at->s, at->gang, i)->flags & SLOT_DONE) != 0;
+        open += slot_is_open(at, i);
     }
     uint32_t n = size > done ? size - done : 0;
     return n < open ? n : open;
@@ -260,6 +276,55 @@ static uint32_t leaf_deal(struct attempt *at, const struct group_spec *g,
     return deal(at, a, d, depth, n, unit, most, g->balanced);
 }
 
+/* Must the copy's n tasks be placed one by one: because some have shapes of their own, or
+ * because its open slots have holes, so that segments are of uneven sizes? */
+static bool copy_is_uneven(const struct attempt *at, const struct tree_leaf *l, uint32_t copy,
+                           uint32_t n)
+{
+    struct sched *s = at->s;
+    if (s->caps & CAP_MAKE && s->gangs.at[at->gang].done == 0)
+        return false;
+    bool segments = at->tree->groups[l->group].segment_size > 0;
+    uint32_t first = l->slot0 + copy * l->per_copy;
+    for (uint32_t i = first; i < first + l->per_copy; i++) {
+        uint32_t shape = gang_slot(s, at->gang, i)->shape;
+        if (slot_is_open(at, i) && shape != NONE && shape != l->shape)
+            return true;
+        if (segments && i < first + n && !slot_is_open(at, i))
+            return true;
+    }
+    return false;
+}
+
+/* One by one, each beside those of its segment. */
+static uint32_t fill_slots(struct attempt *at, const struct tree_leaf *l, uint32_t copy,
+                           uint32_t d, uint32_t only, uint32_t n)
+{
+    struct sched *s = at->s;
+    const struct group_spec *g = &at->tree->groups[l->group];
+    uint32_t depth = level_depth(s, g->segment_level), got = 0, segment = NONE;
+    uint32_t first = l->slot0 + copy * l->per_copy;
+    for (uint32_t i = first; i < first + l->per_copy && got < n; i++) {
+        if (!slot_is_open(at, i))
+            continue;
+        struct asker a = asker_for(at, l, slot_shape(s, at->gang, i));
+        uint32_t in = search_domain(s, a.sh, d), node = only;
+        if (g->segment_size && segment == (i - first) / g->segment_size) {
+            uint32_t last = s->scratch->plan.at[s->scratch->plan.n - 1].use.node;
+            if (depth > s->cluster->nlevels)
+                node = last;
+            else if (depth > s->cluster->domains[in].depth)
+                in = cluster_domain(s->cluster, depth, last);
+        }
+        if (node == NODE_NONE ? !fill_one(s, &a, in, s->seq) : !fill_node(s, &a, node, 1))
+            break;
+        s->scratch->plan.at[s->scratch->plan.n - 1].slot = i;
+        segment = g->segment_size ? (i - first) / g->segment_size : NONE;
+        got++;
+    }
+    return got;
+}
+
 static bool place_leaf(struct attempt *at, uint32_t li, uint32_t d)
 {
     struct sched *s = at->s;
@@ -271,6 +336,10 @@ static bool place_leaf(struct attempt *at, uint32_t li, uint32_t d)
     if (n == 0) {
         at->copy[li]++;
         return true;
+    }
+    if (copy_is_uneven(at, l, copy, n)) {
+        at->copy[li]++;
+        return fill_slots(at, l, copy, d, NODE_NONE, n) == n;
     }
     d = search_domain(s, a.sh, d);
     uint32_t tail = g->segment_size ? n % g->segment_size : 0;
@@ -438,6 +507,10 @@ static bool place_on_node(struct attempt *at, uint16_t g, uint32_t d)
             for (uint32_t k = 0; k < copies && ok; k++) {
                 uint32_t from = s->scratch->plan.n;
                 uint32_t n = copy_wants(at, l, at->copy[i], at->size[i]);
+                if (copy_is_uneven(at, l, at->copy[i], n)) {
+                    ok = fill_slots(at, l, at->copy[i]++, d, node, n) == n;
+                    continue;
+                }
                 ok = fill_node(s, &a, node, n) == n;
                 if (ok)
                     give_slots(at, l, at->copy[i]++, from, 0);
@@ -595,12 +668,12 @@ static bool place_lone(struct attempt *at)
     struct sched *s = at->s;
     struct scratch *sc = s->scratch;
     const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0];
-    struct asker a = asker_of(at, l);
+    struct asker a = asker_for(at, l, slot_shape(s, at->gang, 0));
     vec_clear(&sc->plan);
     vec_reserve(&sc->plan, 1);
     if (!find_one(s, &a, search_domain(s, a.sh, 0), s->seq, &sc->plan.at[0].use))
         return false;
-    sc->plan.at[0].shape = l->shape;
+    sc->plan.at[0].shape = a.shape;
     sc->plan.at[0].slot = 0;
     sc->plan.n = 1;
     return true;
@@ -765,7 +838,7 @@ bool place_missing(struct sched *s, uint32_t gang, struct why *why)
         if (k < g->nslots ? !slot_is_needed(s, gang, i) : plan_fills(s, i))
             continue;
         uint32_t leaf = slot_leaf(s, gang, i);
-        struct asker a = asker_of(&at, &at.tree->leaves[leaf]);
+        struct asker a = asker_for(&at, &at.tree->leaves[leaf], slot_shape(s, gang, i));
         uint32_t node, d = search_domain(s, a.sh, repair_domain(s, gang, i, &node));
         if (leaf == full_leaf && d == full_domain)
             continue; /* the answer of its neighbour */

@@ -17,7 +17,8 @@ struct scratch { /* may be thrown away at any record */
     struct scoring scoring;
     struct board *board;
     bool ready;
-    bool by_lanes;           /* the scorer is fewest-free: whole GPUs go by counts */
+    bool by_lanes;           /* whole GPUs go by counts: fewest-free, and pack in a tree */
+    bool keeps_whole;        /* the same two in a tree: broken domains are filled first */
     VEC(struct pick) plan;   /* what the last attempt found, in slot order of each leaf */
     uint32_t trail;          /* how many of the plan's first picks are taken */
     VEC(uint64_t) fits;      /* capacities of candidate domains */
