@@ -292,7 +292,8 @@ static void launch_planned(struct pass *p, uint32_t gang)
             s->claims.at[c].retry_at > s->at || !slot_may_start(s, gang, i) ||
             !node_is_usable(&s->cluster->nodes[s->claims.at[c].use.node]))
             continue;
-        if (!(s->caps & CAP_MAKE) && !gang_slot(s, gang, i)->task)
+        const struct slot *sl = gang_slot(s, gang, i);
+        if (!(s->caps & CAP_MAKE) && (!sl->task || sl->flags & SLOT_GATED))
             continue;
         if (!seats)
             seats = arena_alloc(&p->out->arena, g->nslots * sizeof *seats);

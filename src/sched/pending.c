@@ -167,13 +167,48 @@ void lane_block(struct sched *s, uint32_t lane, uint32_t gang, const struct why 
     lane_touch(s, lane);
 }
 
-uint64_t lane_key(const struct sched *s, word_t queue, uint32_t tree, uint32_t root)
+/* Gangs of one class get the same answer, unless tasks of a gang have shapes of their own,
+ * or some are done already: then what is asked differs. Equal askers share a lane. */
+static uint64_t gang_own(const struct sched *s, const struct gang *g)
+{
+    uint64_t own = 0;
+    if (s->caps & CAP_MAKE && !g->done)
+        return 0;
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        const struct slot *sl = g->nslots > 1 ? &g->slots[i] : &g->one;
+        if (sl->flags & SLOT_DONE)
+            own = digest_mix(own, i);
+        if (sl->shape != NONE) {
+            const struct shape *sh = &s->shapes.at[sl->shape].shape;
+            own = digest_mix(own, digest_bytes(sh, sizeof *sh, i));
+        }
+    }
+    return own;
+}
+
+uint64_t lane_key(const struct sched *s, word_t queue, uint32_t tree, uint32_t root,
+                  uint64_t own)
 {
     if (s->policy.block == BLOCK_ALL)
         return 0;
     if (s->policy.block == BLOCK_QUEUE)
         return queue;
-    return (uint64_t)(queue & 0xffff) << 44 | (uint64_t)tree << 8 | root;
+    uint64_t key = (uint64_t)(queue & 0xffff) << 44 | (uint64_t)tree << 8 | root;
+    return own ? digest_mix(own, key) >> 1 : key;
+}
+
+/* A lane for a key of its own; one that has emptied is taken first. */
+static uint32_t lane_add(struct sched *s, uint64_t own)
+{
+    for (uint32_t i = 0; own && i < s->lanes.n; i++) {
+        struct lane *l = &s->lanes.at[i];
+        if (l->n || !l->own)
+            continue;
+        u64map_del(&s->lane_ids, lane_key(s, l->queue, l->tree, l->root, l->own));
+        return i;
+    }
+    vec_push(&s->lanes, (struct lane){.active_pos = NONE});
+    return s->lanes.n - 1;
 }
 
 static uint32_t lane_of(struct sched *s, uint32_t gang)
@@ -181,15 +216,17 @@ static uint32_t lane_of(struct sched *s, uint32_t gang)
     const struct gang *g = &s->gangs.at[gang];
     const struct job *j = &s->jobs.at[g->job];
     bool strict = s->policy.block != BLOCK_NONE;
-    uint64_t key = lane_key(s, j->queue, j->tree, g->root);
+    uint64_t own = strict ? 0 : gang_own(s, g);
+    uint64_t key = lane_key(s, j->queue, j->tree, g->root, own);
     uint32_t id = u64map_get(&s->lane_ids, key);
     if (id == MAP_NONE) {
-        id = s->lanes.n;
-        vec_push(&s->lanes, (struct lane){.queue = j->queue,
-                                          .tree = strict ? NONE : j->tree,
-                                          .root = strict ? NONE : g->root,
-                                          .blocked = NONE,
-                                          .active_pos = NONE});
+        id = lane_add(s, own);
+        struct lane *l = &s->lanes.at[id];
+        l->queue = j->queue;
+        l->tree = strict ? NONE : j->tree;
+        l->root = strict ? NONE : g->root;
+        l->own = own;
+        l->blocked = NONE;
         u64map_put(&s->lane_ids, key, id);
     }
     /* An empty class lane may be left over from a tree that died: start afresh. */
@@ -260,6 +297,8 @@ static bool lane_could(const struct sched *s, const struct lane *l, const struct
 {
     const struct gang *g = &s->gangs.at[l->heap[0]];
     const struct tree *t = gang_tree(s, g);
+    if (l->own || !(s->caps & CAP_MAKE))
+        return true; /* its tasks may ask for less than their template */
     const struct tree_root *r = &t->roots[g->root];
     for (uint32_t i = r->leaf0; i < r->leaf0 + r->nleaves; i++)
         if (node_could(n, &s->shapes.at[t->leaves[i].shape].shape))

@@ -324,7 +324,7 @@ static void io_lanes(struct io *io, struct sched *s)
         }
         raw(io, l->heap, n * sizeof *l->heap);
         if (!io->out)
-            u64map_put(&s->lane_ids, lane_key(s, l->queue, l->tree, l->root), i);
+            u64map_put(&s->lane_ids, lane_key(s, l->queue, l->tree, l->root, l->own), i);
     }
     ARRAY(io, &s->active);
     ARRAY(io, &s->unsaid);

@@ -150,6 +150,7 @@ struct job {
 struct lane {
     word_t queue;
     uint32_t tree, root;   /* NONE when the queue is the lane */
+    uint64_t own;          /* what sets its gangs apart from their class; 0: nothing */
     uint32_t *heap;
     uint32_t n, room;
     uint32_t blocked;      /* gang whose refusal blocks the lane; NONE: not blocked */
@@ -291,7 +292,8 @@ void lane_touch(struct sched *s, uint32_t lane);   /* (re)place it in the active
 void lane_block(struct sched *s, uint32_t lane, uint32_t gang, const struct why *why);
 void lanes_wake(struct sched *s, uint32_t node);   /* room was freed there; NONE: anywhere */
 void lanes_rebuild(struct sched *s);               /* the policy changed */
-uint64_t lane_key(const struct sched *s, word_t queue, uint32_t tree, uint32_t root);
+uint64_t lane_key(const struct sched *s, word_t queue, uint32_t tree, uint32_t root,
+                  uint64_t own);
 bool lane_is_blocked(const struct sched *s, const struct lane *l);
 
 /* account.c */
