@@ -143,7 +143,7 @@ static int part_read(struct reader *r, struct entry *e, const struct ynode *n,
     if ((rc = ynode_i64(per, 1, CLUSTER_FILE_NODES_MAX, &count, r->err)))
         return rc;
     p->per = (uint32_t)count;
-    p->counter = fills_find(&r->fills, &p->p);
+    p->counter = fills_find(&r->fills, n->key, &p->p);
     return 0;
 }
 
@@ -406,7 +406,7 @@ int entry_read(struct reader *r, const struct ynode *node, const struct vars *v)
         return ynode_err(at, EINVAL, r->err,
                          "%lld nodes need a number in their name: \"n{000}\"",
                          (long long)count);
-    uint32_t counter = name.numbered ? fills_find(&r->fills, &name) : 0;
+    uint32_t counter = name.numbered ? fills_find(&r->fills, STR("name"), &name) : 0;
     for (int64_t i = 0; i < count; i++)
         if ((rc = node_stamp(r, e, at, &name, counter)))
             return rc;

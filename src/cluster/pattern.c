@@ -117,13 +117,17 @@ int pattern_err(const struct ynode *n, const struct vars *v, const struct patter
                    csv_column(v->csv, p->column), text);
 }
 
-uint32_t fills_find(struct fills *f, const struct pattern *p)
+uint32_t fills_find(struct fills *f, struct str of, const struct pattern *p)
 {
-    char *key = arena_alloc(&f->arena, p->text.len + sizeof p->at);
+    size_t room = sizeof p->at + of.len + 1 + p->text.len;
+    char *key = arena_alloc(&f->arena, room), *at = key + sizeof p->at;
     memcpy(key, &p->at, sizeof p->at);
+    if (of.len)
+        memcpy(at, of.ptr, of.len);
+    at[of.len] = '\0'; /* in no name: "ab" of "c" is not "a" of "bc" */
     if (p->text.len)
-        memcpy(key + sizeof p->at, p->text.ptr, p->text.len);
-    struct str k = {key, p->text.len + sizeof p->at};
+        memcpy(at + of.len + 1, p->text.ptr, p->text.len);
+    struct str k = {key, room};
     uint32_t i = strmap_get(&f->at, k);
     if (i != MAP_NONE)
         return i;

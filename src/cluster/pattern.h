@@ -48,8 +48,8 @@ struct fills {
     VEC(struct fill) list;
 };
 
-/* The counter of a pattern (equal text, number at the same place). */
-uint32_t fills_find(struct fills *f, const struct pattern *p);
+/* The counter of a pattern of a key (equal text, number at the same place). */
+uint32_t fills_find(struct fills *f, struct str of, const struct pattern *p);
 /* The number for the next node: after `per` nodes the next one, and also when the node
  * stands under another parent than the one before. */
 uint32_t fills_next(struct fills *f, uint32_t counter, uint32_t per, struct str parent);

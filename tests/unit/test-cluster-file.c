@@ -169,6 +169,23 @@ static void test_lists(void)
 }
 
 /* Each broken file, and what its error must say and where. */
+/* A name and a place of the same text count each for itself. */
+static void test_equal_texts(void)
+{
+    static const char text[] = "name: t\nlevels: [rack]\nnodes:\n"
+                               "- {count: 6, name: 'a{00}', cpus: 4, place: {rack: 'a{00}'},"
+                               " per: {rack: 3}}\n";
+    struct cluster_file f;
+    struct err err;
+    if (!ok(parse(&f, "t.yaml", text, &err) == 0, "equal texts %s", err.text))
+        return;
+    ok(f.nodes.at[0].place[0].value == f.nodes.at[2].place[0].value,
+       "three nodes in the first rack");
+    ok(f.nodes.at[2].place[0].value != f.nodes.at[3].place[0].value, "then the next");
+    ok(f.nodes.at[3].place[0].value == f.nodes.at[5].place[0].value, "three there too");
+    cluster_file_done(&f);
+}
+
 static void test_errors(void)
 {
     static const struct {
@@ -425,6 +442,7 @@ int main(void)
     test_all_keys();
     test_labels();
     test_lists();
+    test_equal_texts();
     test_errors();
     test_folder();
     test_shipped();
