@@ -57,7 +57,8 @@ static bool spread_allows(const struct sched *s, const struct asker *a, uint32_t
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->scratch->plan.n; i++) {
         const struct pick *p = &s->scratch->plan.at[i];
-        n += p->shape == a->shape && fault_of(s, p->use.node, a->spread_kind) == here;
+        bool shares = p->slot == NONE || (p->slot >= a->spread_lo && p->slot < a->spread_hi);
+        n += shares && fault_of(s, p->use.node, a->spread_kind) == here;
     }
     for (uint32_t i = 0; i < s->scratch->spread.n; i++)
         if (s->scratch->spread.at[i] >> 32 == here)

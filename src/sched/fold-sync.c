@@ -46,6 +46,21 @@ static void claim_vanish(struct sched *s, uint32_t id)
     gang_settle(s, gang);
 }
 
+/* Gangs found below their minimum are in repair grace from now on: while the world was
+ * unsynced nothing could be done for them. */
+static void grant_grace(struct sched *s)
+{
+    int64_t until = s->at + s->policy.repair_grace_us;
+    for (uint32_t i = 0; i < s->gangs.n; i++) {
+        struct gang *g = &s->gangs.at[i];
+        if (!g->live || (g->phase != GANG_LAUNCHING && g->phase != GANG_BROKEN) ||
+            g->launch_by >= until || !gang_is_below(s, i))
+            continue;
+        g->launch_by = until;
+        gang_timer(s, i, until);
+    }
+}
+
 static void synced_world(struct sched *s, uint32_t caps)
 {
     s->caps = caps;
@@ -57,6 +72,7 @@ static void synced_world(struct sched *s, uint32_t caps)
     for (uint32_t i = 0; i < s->jobs.n && !(caps & CAP_MAKE); i++)
         if (s->jobs.at[i].live && !s->jobs.at[i].seen && !s->jobs.at[i].cancelled)
             job_cancel(s, i);
+    grant_grace(s);
     s->free_epoch++;
     gangs_unpark(s);
     lanes_wake(s, NONE);

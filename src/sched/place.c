@@ -86,11 +86,16 @@ struct scratch *scratch_ready(struct sched *s)
     return sc;
 }
 
-static struct asker asker_for(struct attempt *at, const struct tree_leaf *l, uint32_t shape)
+static struct asker asker_for(struct attempt *at, const struct tree_leaf *l, uint32_t copy,
+                              uint32_t shape)
 {
     struct sched *s = at->s;
     struct asker a = {.shape = shape, .sh = &s->shapes.at[shape].shape,
-                      .types = shape_typemask(s, shape)};
+                      .types = shape_typemask(s, shape), .spread_hi = at->root->slots};
+    if (at->tree->groups[l->group].spread_kind) { /* its own cap, of this copy alone */
+        a.spread_lo = l->slot0 + copy * l->per_copy;
+        a.spread_hi = a.spread_lo + l->per_copy;
+    }
     for (uint16_t up = l->group; up != GROUP_NONE && !a.spread_kind;
          up = at->tree->groups[up].parent) {
         a.spread_kind = at->tree->groups[up].spread_kind;
@@ -103,7 +108,9 @@ static struct asker asker_for(struct attempt *at, const struct tree_leaf *l, uin
 
 static struct asker asker_of(struct attempt *at, const struct tree_leaf *l)
 {
-    return asker_for(at, l, l->shape);
+    uint32_t i = (uint32_t)(l - &at->tree->leaves[at->root->leaf0]);
+    uint32_t copy = at->copy[i] < l->copies ? at->copy[i] : 0;
+    return asker_for(at, l, copy, l->shape);
 }
 
 /* Where a search starts: the lowest domain that holds all nodes with a tag it must have. */
@@ -307,7 +314,7 @@ static uint32_t fill_slots(struct attempt *at, const struct tree_leaf *l, uint32
     for (uint32_t i = first; i < first + l->per_copy && got < n; i++) {
         if (!slot_is_open(at, i))
             continue;
-        struct asker a = asker_for(at, l, slot_shape(s, at->gang, i));
+        struct asker a = asker_for(at, l, copy, slot_shape(s, at->gang, i));
         uint32_t in = search_domain(s, a.sh, d), node = only;
         if (g->segment_size && segment == (i - first) / g->segment_size) {
             uint32_t last = s->scratch->plan.at[s->scratch->plan.n - 1].use.node;
@@ -505,6 +512,7 @@ static bool place_on_node(struct attempt *at, uint16_t g, uint32_t d)
             for (uint16_t up = l->group; up != g; up = at->tree->groups[up].parent)
                 copies *= up == l->group ? 1 : at->tree->groups[up].count.want;
             for (uint32_t k = 0; k < copies && ok; k++) {
+                a = asker_of(at, l);
                 uint32_t from = s->scratch->plan.n;
                 uint32_t n = copy_wants(at, l, at->copy[i], at->size[i]);
                 if (copy_is_uneven(at, l, at->copy[i], n)) {
@@ -668,7 +676,7 @@ static bool place_lone(struct attempt *at)
     struct sched *s = at->s;
     struct scratch *sc = s->scratch;
     const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0];
-    struct asker a = asker_for(at, l, slot_shape(s, at->gang, 0));
+    struct asker a = asker_for(at, l, 0, slot_shape(s, at->gang, 0));
     vec_clear(&sc->plan);
     vec_reserve(&sc->plan, 1);
     if (!find_one(s, &a, search_domain(s, a.sh, 0), s->seq, &sc->plan.at[0].use))
@@ -689,12 +697,23 @@ static bool is_lone(const struct attempt *at)
     return true;
 }
 
+/* Field by field: the arrays by leaf are large, and their first nleaves are set before use. */
+static void attempt_init(struct attempt *at, struct sched *s, uint32_t gang)
+{
+    at->s = s;
+    at->gang = gang;
+    at->tree = gang_tree(s, &s->gangs.at[gang]);
+    at->root = &at->tree->roots[s->gangs.at[gang].root];
+    at->tries = at->level_tried = 0;
+    at->best_fit = 0;
+}
+
 bool place_gang(struct sched *s, uint32_t gang, struct why *why)
 {
     struct scratch *sc = scratch_ready(s);
-    struct attempt at = {.s = s, .gang = gang, .tree = gang_tree(s, &s->gangs.at[gang])};
-    at.root = &at.tree->roots[s->gangs.at[gang].root];
+    struct attempt at;
     uint32_t want[JOB_GROUPS_MAX];
+    attempt_init(&at, s, gang);
     bool elastic = false;
     sc->best_placed = 0;
     vec_clear(&sc->spread);
@@ -785,10 +804,9 @@ static void spread_count(struct sched *s, uint32_t gang, const struct asker *a)
 {
     const struct gang *g = &s->gangs.at[gang];
     vec_clear(&s->scratch->spread);
-    for (uint32_t i = 0; a->spread_kind && i < g->nslots; i++) {
+    for (uint32_t i = a->spread_lo; a->spread_kind && i < a->spread_hi && i < g->nslots; i++) {
         uint32_t c = gang_slot(s, gang, i)->claim;
-        if (c == NONE || s->claims.at[c].use.node == NODE_NONE ||
-            s->claims.at[c].shape != a->shape)
+        if (c == NONE || s->claims.at[c].use.node == NODE_NONE)
             continue;
         word_t value = fault_of(s, s->claims.at[c].use.node, a->spread_kind);
         if (value)
@@ -838,7 +856,9 @@ bool place_missing(struct sched *s, uint32_t gang, struct why *why)
         if (k < g->nslots ? !slot_is_needed(s, gang, i) : plan_fills(s, i))
             continue;
         uint32_t leaf = slot_leaf(s, gang, i);
-        struct asker a = asker_for(&at, &at.tree->leaves[leaf], slot_shape(s, gang, i));
+        const struct tree_leaf *l = &at.tree->leaves[leaf];
+        struct asker a = asker_for(&at, l, (i - l->slot0) / l->per_copy,
+                                   slot_shape(s, gang, i));
         uint32_t node, d = search_domain(s, a.sh, repair_domain(s, gang, i, &node));
         if (leaf == full_leaf && d == full_domain)
             continue; /* the answer of its neighbour */

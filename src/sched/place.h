@@ -45,6 +45,7 @@ struct asker { /* what a leaf asks of each of its tasks */
     bool widest;         /* the emptiest node rather than the tightest */
     word_t spread_kind;  /* fault kind with a cap; 0: none */
     uint32_t spread_most;
+    uint32_t spread_lo, spread_hi; /* the slots of the gang that share the cap */
 };
 uint64_t asker_fit(const struct sched *s, const struct asker *a, uint32_t domain);
 uint32_t fill_domain(struct sched *s, const struct asker *a, uint32_t domain, uint32_t n);
