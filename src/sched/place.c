@@ -720,6 +720,7 @@ bool place_gang(struct sched *s, uint32_t gang, struct why *why)
     for (uint32_t i = 0; i < at.root->nleaves; i++) {
         const struct tree_leaf *l = &at.tree->leaves[at.root->leaf0 + i];
         at.size[i] = want[i] = leaf_size(&at, l);
+        at.copy[i] = 0;
         elastic = elastic || l->per_min < want[i];
     }
     if (is_lone(&at) && s->cluster->nranks) {
