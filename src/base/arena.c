@@ -25,8 +25,9 @@ static struct arena_chunk *chunk_create(size_t size)
     return c;
 }
 
-static void *arena_grow(struct arena *a, size_t size)
+void *arena_grow(struct arena *a, size_t size)
 {
+    assert(size && size < SIZE_MAX / 2);
     size_t usual = a->chunks ? a->chunks->size * 2 : CHUNK_MIN;
     if (usual > CHUNK_MAX)
         usual = CHUNK_MAX;
@@ -41,17 +42,6 @@ static void *arena_grow(struct arena *a, size_t size)
     a->next = c->bytes + size;
     a->end = c->bytes + c->size;
     return c->bytes;
-}
-
-void *arena_alloc(struct arena *a, size_t size)
-{
-    assert(size < SIZE_MAX / 2);
-    size = size ? (size + 15) & ~(size_t)15 : 16;
-    if ((size_t)(a->end - a->next) < size)
-        return arena_grow(a, size);
-    void *p = a->next;
-    a->next += size;
-    return p;
 }
 
 void *arena_zero(struct arena *a, size_t size)
@@ -71,8 +61,8 @@ struct str arena_str(struct arena *a, struct str s)
 void arena_reset(struct arena *a)
 {
     struct arena_chunk *keep = a->chunks;
-    if (!keep)
-        return;
+    if (!keep || (!keep->next && a->next == keep->bytes))
+        return; /* nothing was taken */
     for (struct arena_chunk *c = keep->next; c; c = c->next)
         if (c->size > keep->size)
             keep = c;

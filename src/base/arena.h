@@ -11,7 +11,16 @@ struct arena {
     char *next, *end;
 };
 
-void *arena_alloc(struct arena *a, size_t size);     /* 16-aligned, not cleared */
+void *arena_grow(struct arena *a, size_t size);      /* arena_alloc's slow path */
+static inline void *arena_alloc(struct arena *a, size_t size) /* 16-aligned, not cleared */
+{
+    size = size ? (size + 15) & ~(size_t)15 : 16;
+    if (size - 1 >= (size_t)(a->end - a->next)) /* too large, or wrapped to 0 */
+        return arena_grow(a, size);
+    void *p = a->next;
+    a->next += size;
+    return p;
+}
 void *arena_zero(struct arena *a, size_t size);      /* cleared */
 struct str arena_str(struct arena *a, struct str s); /* copy, zero-terminated too */
 void arena_reset(struct arena *a); /* frees all but one chunk, which is reused */

@@ -11,9 +11,26 @@
 
 enum { CLASS_SHIFT = 56 };
 
+/* One wide comparison, no branch: times first, then order. */
 static inline bool is_before(const struct des_event *a, const struct des_event *b)
 {
-    return a->at_us != b->at_us ? a->at_us < b->at_us : a->order < b->order;
+    __int128 x = (__int128)((unsigned __int128)(uint64_t)a->at_us << 64 | a->order);
+    __int128 y = (__int128)((unsigned __int128)(uint64_t)b->at_us << 64 | b->order);
+    return x < y;
+}
+
+/* The least of the children from `child` on, of which there is one at least. */
+static inline uint64_t least_child(const struct des_event *heap, uint64_t child, uint64_t n)
+{
+    if (child + 4 > n) {
+        uint64_t least = child;
+        for (uint64_t k = child + 1; k < n; k++)
+            least = is_before(&heap[k], &heap[least]) ? k : least;
+        return least;
+    }
+    uint64_t a = child + is_before(&heap[child + 1], &heap[child]);
+    uint64_t b = child + 2 + is_before(&heap[child + 3], &heap[child + 2]);
+    return is_before(&heap[b], &heap[a]) ? b : a;
 }
 
 void des_post(struct des *d, int64_t at_us, uint8_t class_, uint32_t kind, uint32_t a,
@@ -46,12 +63,9 @@ bool des_pop(struct des *d, struct des_event *ret)
     uint32_t n = d->n;
     uint64_t i = 0;
     for (;;) {
-        uint64_t child = 4 * i + 1, least = child;
-        if (child >= n)
+        if (4 * i + 1 >= n)
             break;
-        for (uint64_t k = child + 1; k < child + 4 && k < n; k++)
-            if (is_before(&d->heap[k], &d->heap[least]))
-                least = k;
+        uint64_t least = least_child(d->heap, 4 * i + 1, n);
         if (!is_before(&d->heap[least], &x))
             break;
         d->heap[i] = d->heap[least];

@@ -50,8 +50,7 @@ static inline struct strmap_cell *str_find(const struct strmap *m, struct str ke
         struct strmap_cell *c = &m->cells[i];
         if (c->value == MAP_NONE)
             return c;
-        if (c->hash == up && c->len == key.len &&
-            (key.len == 0 || memcmp(c->ptr, key.ptr, key.len) == 0))
+        if (c->hash == up && c->len == key.len && bytes_eq(c->ptr, key.ptr, key.len))
             return c;
     }
 }
@@ -79,7 +78,7 @@ uint32_t strmap_get(const struct strmap *m, struct str key)
 {
     if (m->n == 0)
         return MAP_NONE;
-    return str_find(m, key, hash_bytes(key.ptr, key.len))->value;
+    return str_find(m, key, hash_name(key.ptr, key.len))->value;
 }
 
 void strmap_put(struct strmap *m, struct str key, uint32_t value)
@@ -87,7 +86,7 @@ void strmap_put(struct strmap *m, struct str key, uint32_t value)
     assert(value != MAP_NONE && key.len <= UINT32_MAX);
     if (!m->cells || is_full(m->n, m->mask))
         str_grow(m);
-    uint64_t hash = hash_bytes(key.ptr, key.len);
+    uint64_t hash = hash_name(key.ptr, key.len);
     struct strmap_cell *c = str_find(m, key, hash);
     m->n += c->value == MAP_NONE;
     *c = (struct strmap_cell){.ptr = key.ptr,
@@ -101,7 +100,7 @@ void strmap_del(struct strmap *m, struct str key)
 {
     if (m->n == 0)
         return;
-    struct strmap_cell *c = str_find(m, key, hash_bytes(key.ptr, key.len));
+    struct strmap_cell *c = str_find(m, key, hash_name(key.ptr, key.len));
     if (c->value == MAP_NONE)
         return;
     uint32_t gap = (uint32_t)(c - m->cells), i = gap;

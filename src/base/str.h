@@ -22,9 +22,22 @@ static inline struct str str_of(const char *z)
     return (struct str){z, z ? strlen(z) : 0};
 }
 
+/* Most names have 8 to 16 bytes: two words that may overlap, without a call. */
+static inline bool bytes_eq(const char *a, const char *b, size_t len)
+{
+    if (len - 8 > 8)
+        return len == 0 || memcmp(a, b, len) == 0;
+    uint64_t x[2], y[2];
+    memcpy(&x[0], a, 8);
+    memcpy(&x[1], a + len - 8, 8);
+    memcpy(&y[0], b, 8);
+    memcpy(&y[1], b + len - 8, 8);
+    return ((x[0] ^ y[0]) | (x[1] ^ y[1])) == 0;
+}
+
 static inline bool str_eq(struct str a, struct str b)
 {
-    return a.len == b.len && (a.len == 0 || memcmp(a.ptr, b.ptr, a.len) == 0);
+    return a.len == b.len && bytes_eq(a.ptr, b.ptr, a.len);
 }
 
 static inline bool str_is(struct str a, const char *z)

@@ -12,8 +12,19 @@ struct records {
 };
 
 /* A new cleared record of that kind at the end; valid until the next records_add. */
-struct record *records_add(struct records *rs, int kind);
-void records_clear(struct records *rs);
+static inline struct record *records_add(struct records *rs, int kind)
+{
+    vec_reserve(&rs->list, rs->list.n + 1);
+    struct record *r = &rs->list.at[rs->list.n++];
+    memset(r, 0, sizeof *r);
+    r->kind = (uint16_t)kind;
+    return r;
+}
+static inline void records_clear(struct records *rs)
+{
+    vec_clear(&rs->list);
+    arena_reset(&rs->arena);
+}
 void records_done(struct records *rs);
 
 #endif

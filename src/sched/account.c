@@ -5,7 +5,8 @@
  * the device is not ok), else drained (drained, or cordoned by us); the rest of the whole
  * cluster is `no demand` when no gang that wants GPUs waits, else `fragmented`
  * (quota-idle comes with quotas); unattributed while the world is unsynced.
- * So the causes sum to capacity x time by construction. O(1) a change.
+ * So the causes sum to capacity x time by construction. O(1) a change; on an ordinary node
+ * (up, all devices healthy, not overcommitted) a claim's change is a few additions.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 
@@ -13,11 +14,9 @@
 
 enum { IDLE_OK = LEDGER_UNATTRIBUTED }; /* in put[]: idle and healthy, cause decided late */
 
-void account_advance(struct sched *s, int64_t at)
+void account_pass(struct sched *s, int64_t at)
 {
     int64_t dt = at - s->ledger_at;
-    if (dt <= 0)
-        return;
     s->ledger_at = at;
     for (int c = 0; c < LEDGER_CAUSES; c++) {
         if (s->now_put[c] == 0)
@@ -51,6 +50,11 @@ static const uint8_t cause_of_put[NODE_PUTS] = {
     LEDGER_USEFUL, LEDGER_STARTING, LEDGER_SAVING, LEDGER_HELD,
     LEDGER_FAULTY, LEDGER_DRAINED, IDLE_OK};
 
+static int64_t held_sum(const struct node_account *a)
+{
+    return a->held[0] + a->held[1] + a->held[2] + a->held[3];
+}
+
 void account_node(struct sched *s, uint32_t node)
 {
     const struct node *n = &s->cluster->nodes[node];
@@ -59,7 +63,7 @@ void account_node(struct sched *s, uint32_t node)
     struct node_account *a = account_of(s, node);
     int64_t left = n->gone ? 0 : n->gpu_cap_milli;
     int64_t put[NODE_PUTS] = {0};
-    int64_t sum = a->held[0] + a->held[1] + a->held[2] + a->held[3];
+    int64_t sum = held_sum(a);
     bool fits = sum <= left;
     for (int i = 0; i < NODE_HOLDS; i++) /* overcommitted by the world: up to the capacity */
         put[i] = fits ? a->held[i] : part(a->held[i], &left);
@@ -72,6 +76,7 @@ void account_node(struct sched *s, uint32_t node)
         put[4] = left;
         put[n->state == NODE_DRAINED || n->cordoned ? 5 : 6] = healthy;
     }
+    a->ordinary = fits && !n->gone && node_is_usable(n);
     for (int i = 0; i < NODE_PUTS; i++) {
         s->now_put[cause_of_put[i]] += put[i] - a->put[i];
         a->put[i] = put[i];
@@ -85,20 +90,60 @@ static int hold_of(const struct claim *c)
     return c->phase == CLAIM_ISSUED ? 1 : c->phase == CLAIM_ENDING ? 2 : 3;
 }
 
-void account_shift(struct sched *s, const struct claim *c, int sign)
+static int64_t milli_of(const struct claim *c)
 {
-    int64_t milli = (int64_t)c->use.gpu_milli * __builtin_popcountll(c->use.devs) * sign;
-    account_of(s, c->use.node)->held[hold_of(c)] += milli;
-    if (c->phase != CLAIM_PLANNED)
-        s->used_milli += milli;
+    return (int64_t)c->use.gpu_milli * __builtin_popcountll(c->use.devs);
+}
+
+/* What is held moved to or from the idle and healthy rest, and nothing else about the node
+ * changed: then account_node would come to the same two sums. */
+static void account_put(struct sched *s, uint32_t node, int hold, int64_t milli)
+{
+    struct node_account *a = account_of(s, node);
+    a->held[hold] += milli;
+    const struct node *n = &s->cluster->nodes[node];
+    int64_t idle = n->gpu_cap_milli - held_sum(a);
+    if (!a->ordinary || idle < 0 || n->gpu_free_milli < idle || a->put[4]) {
+        account_node(s, node);
+        return;
+    }
+    a->put[hold] += milli;
+    a->put[6] -= milli;
+    s->now_put[cause_of_put[hold]] += milli;
+    s->now_put[IDLE_OK] -= milli;
 }
 
 void account_claim(struct sched *s, const struct claim *c, int sign)
 {
     if (c->use.gpu_milli == 0 || c->use.devs == 0)
         return;
-    account_shift(s, c, sign);
-    account_node(s, c->use.node);
+    int64_t milli = sign * milli_of(c);
+    if (c->phase != CLAIM_PLANNED)
+        s->used_milli += milli;
+    account_put(s, c->use.node, hold_of(c), milli);
+}
+
+void account_phase(struct sched *s, struct claim *c, uint8_t phase)
+{
+    int64_t milli = milli_of(c);
+    int was = hold_of(c);
+    s->used_milli -= c->phase != CLAIM_PLANNED ? milli : 0;
+    c->phase = phase;
+    s->used_milli += c->phase != CLAIM_PLANNED ? milli : 0;
+    int is = hold_of(c);
+    if (milli == 0 || was == is)
+        return;
+    struct node_account *a = account_of(s, c->use.node);
+    a->held[was] -= milli;
+    a->held[is] += milli;
+    if (!a->ordinary) {
+        account_node(s, c->use.node);
+        return;
+    }
+    a->put[was] -= milli;
+    a->put[is] += milli;
+    s->now_put[cause_of_put[was]] -= milli;
+    s->now_put[cause_of_put[is]] += milli;
 }
 
 /* What the task did since its start or the last checkpoint will be done again. Only what

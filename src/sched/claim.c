@@ -208,18 +208,18 @@ void claim_phase(struct sched *s, uint32_t id, uint8_t phase)
     struct claim *c = &s->claims.at[id];
     if (c->phase == phase)
         return;
-    if (c->taken)
-        account_shift(s, c, -1);
     count_in_gang(s, c, -1);
     if (phase != CLAIM_ENDING)
         c->since = s->at;
     else
         c->until = c->phase == CLAIM_RUNNING ? s->at : c->since;
+    if (c->taken)
+        account_phase(s, c, phase);
     c->phase = phase;
     count_in_gang(s, c, 1);
     if (c->taken)
-        account_claim(s, c, 1);
-    else if (c->use.node != NODE_NONE && phase != CLAIM_PLANNED)
+        return;
+    if (c->use.node != NODE_NONE && phase != CLAIM_PLANNED)
         room_take(s, c); /* it really is there, whatever lies beneath */
 }
 

@@ -139,6 +139,8 @@ static bool group_started(struct sched *s, uint32_t gang, uint16_t group, uint8_
 static bool slot_may_start(struct sched *s, uint32_t gang, uint32_t slot)
 {
     const struct tree *t = gang_tree(s, &s->gangs.at[gang]);
+    if (!t->staged)
+        return true;
     for (uint16_t g = t->leaves[slot_leaf(s, gang, slot)].group; g != GROUP_NONE;
          g = t->groups[g].parent)
         if (t->groups[g].start != START_AT_ONCE &&
@@ -165,6 +167,8 @@ static bool plan_has(struct sched *s, uint32_t gang, uint16_t group)
 static bool waits_for_plan(struct sched *s, uint32_t gang, uint32_t slot)
 {
     const struct tree *t = gang_tree(s, &s->gangs.at[gang]);
+    if (!t->staged)
+        return false;
     for (uint16_t g = t->leaves[slot_leaf(s, gang, slot)].group; g != GROUP_NONE;
          g = t->groups[g].parent)
         if (t->groups[g].start != START_AT_ONCE && plan_has(s, gang, t->groups[g].start_group))

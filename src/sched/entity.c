@@ -133,6 +133,7 @@ static void tree_build(struct sched *s, struct tree *t, const struct job_spec *s
     t->leaves = mem_alloc(spec->ngroups * sizeof *t->leaves);
     t->nroots = t->nleaves = 0;
     for (uint16_t g = 0; g < t->ngroups; g++) {
+        t->staged = t->staged || t->groups[g].start != START_AT_ONCE;
         uint16_t whole = whole_above(t->groups, g);
         bool leaf = t->groups[g].shape != GROUP_NONE;
         if (whole == g || (leaf && whole == GROUP_NONE))
@@ -328,12 +329,6 @@ uint32_t gang_create(struct sched *s, uint32_t job, uint32_t root, uint32_t copy
     for (uint32_t i = 0; i < g->nslots; i++)
         slots[i] = (struct slot){.claim = NONE, .shape = NONE};
     return id;
-}
-
-struct slot *gang_slot(struct sched *s, uint32_t gang, uint32_t slot)
-{
-    struct gang *g = &s->gangs.at[gang];
-    return g->nslots > 1 ? &g->slots[slot] : &g->one;
 }
 
 void gang_destroy(struct sched *s, uint32_t gang)

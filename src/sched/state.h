@@ -52,6 +52,7 @@ struct tree {
     uint64_t hash;
     uint32_t refs;
     uint32_t ngroups, nroots, nleaves;
+    bool staged;           /* some group starts after another */
     struct group_spec *groups;
     struct tree_root *roots;
     struct tree_leaf *leaves;
@@ -164,6 +165,7 @@ enum { NODE_HOLDS = 4, NODE_PUTS = 7 };
 struct node_account {        /* GPU milli on one node */
     int64_t held[NODE_HOLDS]; /* by what holds it: useful, starting, saving, held */
     int64_t put[NODE_PUTS];   /* what it adds to the sums now: those, faulty, drained, idle */
+    bool ordinary;            /* usable and not overcommitted when last looked at as a whole */
 };
 
 struct scratch;
@@ -246,7 +248,11 @@ void job_destroy(struct sched *s, uint32_t job);
 uint32_t job_find(const struct sched *s, struct str name);
 uint32_t gang_create(struct sched *s, uint32_t job, uint32_t root, uint32_t copy);
 void gang_destroy(struct sched *s, uint32_t gang);
-struct slot *gang_slot(struct sched *s, uint32_t gang, uint32_t slot);
+static inline struct slot *gang_slot(struct sched *s, uint32_t gang, uint32_t slot)
+{
+    struct gang *g = &s->gangs.at[gang];
+    return g->nslots > 1 ? &g->slots[slot] : &g->one;
+}
 uint32_t gang_find(const struct sched *s, const struct gang_ref *ref);
 uint32_t slot_find(const struct sched *s, uint32_t gang, struct slot_ref ref);
 struct gang_ref gang_ref_of(const struct sched *s, uint32_t gang);
@@ -297,10 +303,16 @@ uint64_t lane_key(const struct sched *s, word_t queue, uint32_t tree, uint32_t r
 bool lane_is_blocked(const struct sched *s, const struct lane *l);
 
 /* account.c */
-void account_advance(struct sched *s, int64_t at);
+void account_pass(struct sched *s, int64_t at);        /* at is later than ledger_at */
 void account_node(struct sched *s, uint32_t node);     /* its shares changed */
-void account_shift(struct sched *s, const struct claim *c, int sign); /* the node later */
 void account_claim(struct sched *s, const struct claim *c, int sign); /* by its phase */
+/* Gives a claim whose room is taken another phase. */
+void account_phase(struct sched *s, struct claim *c, uint8_t phase);
+static inline void account_advance(struct sched *s, int64_t at)
+{
+    if (at > s->ledger_at)
+        account_pass(s, at);
+}
 void account_lost(struct sched *s, const struct claim *c); /* useful becomes recomputed */
 void account_idle(struct sched *s);                    /* demand or sync changed */
 
