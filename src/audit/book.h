@@ -244,6 +244,7 @@ struct tally {
 struct tally bgang_tally(const struct bgang *g);
 void bgang_changed(struct audit *a, struct bgang *g); /* after any change of its claims */
 bool bgang_is_complete(const struct bgang *g);
+void bgang_seated(struct audit *a, struct bgang *g); /* by a decision: more may follow */
 void bgang_wait(struct audit *a, struct bgang *g);
 void backoffs_end(struct audit *a); /* at a border: whose back-off is over pends */
 void bgang_unsay(struct audit *a, struct bgang *g);

@@ -219,13 +219,15 @@ static int counts_check(struct audit *a, const struct bgang *g)
     for (uint32_t i = 0; i < g->nleaves; i++) {
         const struct bleaf *l = &g->leaves[i];
         for (uint32_t copy = 0; copy < l->copies; copy++) {
-            uint32_t n = 0;
+            uint32_t n = 0, old = 0;
             for (uint32_t k = 0; k < l->per_copy; k++) {
                 const struct bslot *s = &g->slots[l->slot0 + copy * l->per_copy + k];
-                n += s->done || (s->claim && s->claim->phase != BP_ENDING);
+                bool there = s->claim && s->claim->phase != BP_ENDING;
+                n += s->done || there;
+                old += s->done || (there && !s->claim->fresh);
             }
             bool low = g->first && n < l->min;
-            bool off = g->first && a->caps & CAP_MAKE && n >= l->min &&
+            bool off = g->first && a->caps & CAP_MAKE && n >= l->min && !old &&
                        (n - l->min) % l->step;
             if (low || off || n > l->per_copy)
                 return audit_bad(a, "protocol: " STR_FMT " leaf %u copy %u has %u slots, not "

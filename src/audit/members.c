@@ -281,7 +281,7 @@ static uint32_t lacks(const struct bgang *g)
     return n;
 }
 
-void bgang_changed(struct audit *a, struct bgang *g)
+static void changed(struct audit *a, struct bgang *g, bool fact)
 {
     if (g->over)
         return;
@@ -306,7 +306,7 @@ void bgang_changed(struct audit *a, struct bgang *g)
     if (t.issued + t.running == 0 || won)
         drop_planned(a, g);
     have = t.issued + t.running + t.planned + g->done;
-    if (!won && t.issued + t.running && have >= g->target && have < g->nslots)
+    if (fact && !won && t.issued + t.running && have >= g->target && have < g->nslots)
         g->target = have + lacks(g); /* enough in all, but of the wrong leaf */
     if (t.running + g->done >= g->target && !t.ending && !t.issued && !won)
         g->failed = false; /* whole again: its failure is overcome, no back-off for it */
@@ -316,6 +316,16 @@ void bgang_changed(struct audit *a, struct bgang *g)
         g->grace_until = a->at + a->repair_grace_us;
         bgang_watch(a, g);
     }
+}
+
+void bgang_changed(struct audit *a, struct bgang *g)
+{
+    changed(a, g, true);
+}
+
+void bgang_seated(struct audit *a, struct bgang *g)
+{
+    changed(a, g, false);
 }
 
 void bgang_shrink(struct bgang *g)

@@ -191,7 +191,7 @@ static int launch(struct audit *a, const struct record *r)
     if (r->launch.launch_by > g->launch_by)
         g->launch_by = r->launch.launch_by;
     remember_launched(a, g, first);
-    bgang_changed(a, g);
+    bgang_seated(a, g);
     return 0;
 }
 
@@ -220,7 +220,7 @@ static int hold(struct audit *a, const struct record *r)
     if (r->hold.until > g->launch_by)
         g->launch_by = r->hold.until;
     remember_launched(a, g, false);
-    bgang_changed(a, g);
+    bgang_seated(a, g);
     bgang_watch(a, g); /* also one that only waits: it may keep the room until then */
     return 0;
 }
