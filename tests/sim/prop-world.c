@@ -501,7 +501,7 @@ static void lie(struct prop *p, struct records *out, struct prop_task *t, int ki
     struct task_ref ref = ref_of(p, t, out);
     struct record *r;
     if (!ref.task.len && !ref.launch)
-        ref.launch = (uint64_t)p->term << 40 | (1 + below(p, 1000));
+        ref.launch = t->launch = (uint64_t)p->term << 40 | (1 + below(p, 1000));
     switch (kind) {
     case EV_TASK_AT:
         lie_at(p, out, t, &ref);
