@@ -24,8 +24,8 @@ static void sync_begin(struct sched *s, uint32_t node)
         s->jobs.at[i].seen = false;
 }
 
-/* A claim that was not named: its task is not there. */
-static void claim_vanish(struct sched *s, uint32_t id)
+/* A claim that was not named: its task is not there. Returns its gang, to be settled. */
+static uint32_t claim_vanish(struct sched *s, uint32_t id)
 {
     struct claim *c = &s->claims.at[id];
     uint32_t gang = c->gang, slot = c->slot;
@@ -34,16 +34,36 @@ static void claim_vanish(struct sched *s, uint32_t id)
         account_lost(s, c);
     claim_free(s, id);
     if (gang == NONE || stray)
-        return;
+        return NONE;
     struct gang *g = &s->gangs.at[gang];
     struct slot *sl = gang_slot(s, gang, slot);
     if (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED))
         g->offered--;
     sl->flags &= ~(uint32_t)(SLOT_OFFERED | SLOT_GATED | SLOT_STARTED | SLOT_READY);
     slot_set_task(s, gang, slot, (struct str){0});
-    if (s->jobs.at[g->job].on_loss == LOSS_IGNORE)
-        gang_shrink(s, gang);
-    gang_settle(s, gang);
+    return gang;
+}
+
+/* All of them vanish in one instant: gangs are looked at when the last one has. */
+static void unseen_vanish(struct sched *s, uint32_t node)
+{
+    VEC(uint32_t) gangs = {0};
+    for (uint32_t i = 0; i < s->claims.n; i++) {
+        if (!concerns(&s->claims.at[i], node) || s->claims.at[i].seen)
+            continue;
+        uint32_t gang = claim_vanish(s, i);
+        if (gang != NONE)
+            vec_push(&gangs, gang);
+    }
+    for (uint32_t i = 0; i < gangs.n; i++) {
+        const struct gang *g = &s->gangs.at[gangs.at[i]];
+        if (!g->live || g->phase == GANG_OVER || g->phase == GANG_PENDING)
+            continue; /* settled before, as another one's gang */
+        if (s->jobs.at[g->job].on_loss == LOSS_IGNORE)
+            gang_shrink(s, gangs.at[i]);
+        gang_settle(s, gangs.at[i]);
+    }
+    vec_done(&gangs);
 }
 
 /* Gangs found below their minimum are in repair grace from now on: while the world was
@@ -80,9 +100,7 @@ static void synced_world(struct sched *s, uint32_t caps)
 
 static void synced(struct sched *s, uint32_t node, uint32_t caps)
 {
-    for (uint32_t i = 0; i < s->claims.n; i++)
-        if (concerns(&s->claims.at[i], node) && !s->claims.at[i].seen)
-            claim_vanish(s, i);
+    unseen_vanish(s, node);
     if (node == NODE_NONE) {
         synced_world(s, caps);
         return;

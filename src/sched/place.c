@@ -272,7 +272,7 @@ static uint32_t leaf_deal(struct attempt *at, const struct group_spec *g,
     uint32_t most = depth != UINT32_MAX && g->spread_kind &&
                             level_depth(s, g->spread_kind) == depth
                         ? g->spread_most : 0;
-    if (g->balanced && depth == UINT32_MAX)
+    if (g->balanced && !g->segment_size && depth == UINT32_MAX)
         depth = s->cluster->domains[d].depth + 1;
     if (depth == UINT32_MAX)
         return g->segment_size ? 0 : fill_domain(s, a, d, n);
