@@ -66,6 +66,7 @@ struct bgang {
     const struct bleaf *leaves;
     uint32_t nleaves, nslots;
     struct bslot *slots;
+    bool robbed;            /* lost members at a sync */
     bool over, waits, pends, failed; /* pends: waits and may be tried */
     bool said;
     bool short_;            /* below its minimum while it holds room */

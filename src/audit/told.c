@@ -333,7 +333,7 @@ static void sync_begin(struct audit *a, struct bnode *n)
         a->jobs.at[i]->seen = false;
 }
 
-/* The world did not name it: it is not there. */
+/* The world did not name it: it is not there. Its gang is looked at later. */
 static void claim_vanish(struct audit *a, struct bclaim *c)
 {
     struct bgang *g = c->gang;
@@ -347,9 +347,7 @@ static void claim_vanish(struct audit *a, struct bclaim *c)
     struct bslot *s = &g->slots[slot];
     s->offered = s->gated = s->started = s->ready = false;
     book_slot_task(a, g, slot, (struct str){0});
-    if (g->job->spec.on_loss == LOSS_IGNORE)
-        bgang_shrink(g);
-    bgang_changed(a, g);
+    g->robbed = true;
 }
 
 static void world_synced(struct audit *a, uint32_t caps)
@@ -373,17 +371,25 @@ static void world_synced(struct audit *a, uint32_t caps)
     }
 }
 
-/* Sees also what vanishes while others do: a vanishing task may end its whole job. */
+/* All vanish in one instant; then their gangs are looked at, which may end a whole job. */
 static void vanish_unseen(struct audit *a, const struct bnode *n)
 {
-    for (uint32_t i = 0; i < a->claims.n;) {
-        struct bclaim *c = a->claims.at[i];
-        if (!concerns(c, n) || c->seen) {
-            i++;
-            continue;
+    for (uint32_t i = a->claims.n; i-- > 0;) /* the last one takes a dropped one's place */
+        if (concerns(a->claims.at[i], n) && !a->claims.at[i]->seen)
+            claim_vanish(a, a->claims.at[i]);
+    for (uint32_t i = a->jobs.n; i-- > 0;) {
+        struct bjob *j = a->jobs.at[i];
+        for (uint32_t k = 0, left = j->ngangs; k < left; k++) {
+            struct bgang *g = &j->gangs[k];
+            if (!g->robbed)
+                continue;
+            g->robbed = false;
+            if (j->spec.on_loss == LOSS_IGNORE)
+                bgang_shrink(g);
+            bgang_changed(a, g);
+            if (i >= a->jobs.n || a->jobs.at[i] != j)
+                break; /* the job is over */
         }
-        claim_vanish(a, c);
-        i = 0;
     }
 }
 
