@@ -160,6 +160,30 @@ static void node_devices_set(struct cluster *c, struct node *n, const struct kep
         c->devices[n->device0 + i].state = DEVICE_GONE;
 }
 
+void cluster_node_keep(struct cluster *c, uint32_t node, uint32_t n, const uint8_t *types,
+                       const int64_t *mem_cap)
+{
+    struct node *nd = &c->nodes[node];
+    uint32_t have = nd->ndevices;
+    assert(!nd->nuses && have + n <= NODE_DEVICES_MAX);
+    if (n == 0)
+        return;
+    uint32_t at = range_alloc(c, have + n);
+    if (have)
+        memcpy(c->devices + at, c->devices + nd->device0, have * sizeof *c->devices);
+    range_free(c, nd->device0, have);
+    nd->device0 = at;
+    nd->ndevices = have + n;
+    for (uint32_t i = 0; i < n; i++) {
+        struct device *d = &c->devices[at + have + i];
+        const struct device_type *t = cluster_type(c, types[i]);
+        *d = (struct device){.mem_cap = mem_cap[i], .mem_free = mem_cap[i],
+                             .free_milli = 1000, .type = types[i], .state = DEVICE_GONE};
+        d->compute_free = (int16_t)compute_of(c, types[i]);
+        d->slices_free = t ? (uint16_t)((1u << t->mem_slices) - 1) : 0;
+    }
+}
+
 /* What the node says of all its devices together. */
 static void node_refresh(struct cluster *c, struct node *n)
 {

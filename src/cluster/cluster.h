@@ -183,6 +183,14 @@ void cluster_give(struct cluster *c, const struct use *u);
 const struct device_type *cluster_type(const struct cluster *c, uint32_t type);
 uint32_t cluster_type_id(const struct cluster *c, word_t name); /* TYPE_ANY: not here */
 
+/* Dense id of a type, added when new: ids come in the order of first sight, so who loads a
+ * saved cluster shows it the types in their old order first. */
+uint8_t cluster_type_see(struct cluster *c, const struct device_type *t);
+/* The node of a saved cluster had n devices behind the described ones, gone but perhaps in
+ * use: they are back, of these dense types and memory. Only on a fresh node. */
+void cluster_node_keep(struct cluster *c, uint32_t node, uint32_t n, const uint8_t *types,
+                       const int64_t *mem_cap);
+
 /* Where a profile can go on a device now: the legal start that leaves the most
  * placements of the type's other profiles open (ties: lowest). Returns the slice mask,
  * 0: nowhere. */

@@ -70,7 +70,6 @@ struct cluster_more {
 struct kept *kept_make(struct cluster *c, const struct node_desc *d);
 void kept_free(struct kept *k);
 bool kept_tag(struct kept *k, word_t tag, bool on);
-uint8_t cluster_type_see(struct cluster *c, const struct device_type *t);
 
 /* use.c */
 bool device_is_over(const struct cluster *c, const struct device *d);

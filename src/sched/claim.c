@@ -339,7 +339,6 @@ void claim_restore(struct sched *s, uint32_t id)
     struct claim *c = &s->claims.at[id];
     bool taken = c->taken;
     c->taken = false;
-    node_link(s, id, node_list(s, c->use.node));
     if (taken)
         room_take(s, c);
 }

@@ -151,7 +151,7 @@ void fold_node(struct sched *s, const struct record *r)
         return;
     case EV_DEVICE_SET:
         node = cluster_find(s->cluster, r->device_set.node);
-        if (node == NODE_NONE || r->device_set.device >= s->cluster->nodes[node].ndevices) {
+        if (node == NODE_NONE || r->device_set.device >= cluster_node_desc(s->cluster, node)->ndevices) {
             noop(s);
             return;
         }

@@ -291,13 +291,15 @@ static void act_offer(struct sched *s, const struct record *r, uint32_t gang, ui
     }
 }
 
-static void act_forget(struct sched *s, uint32_t gang, uint32_t slot)
+static void act_forget(struct sched *s, const struct task_ref *ref, uint32_t gang,
+                       uint32_t slot)
 {
-    if (gang == NONE || !gang_slot(s, gang, slot)->task) {
-        noop(s);
+    struct slot *sl = gang == NONE ? NULL : gang_slot(s, gang, slot);
+    if (!sl || !sl->task ||
+        (ref->task.len && !str_eq(ref->task, (struct str){sl->task, sl->task_len}))) {
+        noop(s); /* nobody's, or another task's by now */
         return;
     }
-    struct slot *sl = gang_slot(s, gang, slot);
     struct gang *g = &s->gangs.at[gang];
     if (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED))
         g->offered--;
@@ -309,11 +311,11 @@ static void act_forget(struct sched *s, uint32_t gang, uint32_t slot)
     gang_wait(s, gang);
 }
 
-static void act_gone(struct sched *s, uint32_t claim)
+static void act_gone(struct sched *s, const struct task_ref *ref, uint32_t claim)
 {
     uint32_t gang = s->claims.at[claim].gang, slot = s->claims.at[claim].slot;
     claim_free(s, claim);
-    act_forget(s, gang, slot);
+    act_forget(s, ref, gang, slot);
     gang_settle(s, gang);
 }
 
@@ -375,7 +377,7 @@ void fold_task(struct sched *s, const struct record *r)
         return;
     case ACT_FREE:
         if (r->kind == EV_TASK_GONE)
-            act_gone(s, claim);
+            act_gone(s, ref_of(r), claim);
         else
             act_ended(s, r, claim);
         return;
@@ -394,7 +396,7 @@ void fold_task(struct sched *s, const struct record *r)
         act_offer(s, r, gang, slot);
         return;
     case ACT_FORGET:
-        act_forget(s, gang, slot);
+        act_forget(s, ref_of(r), gang, slot);
         return;
     case ACT_NOOP:
         noop(s);

@@ -98,10 +98,39 @@ static void io_words(struct io *io, struct sched *s)
     }
 }
 
-struct node_flags {
-    uint8_t cordoned, unsynced, seen, ndevices;
+struct node_flags { /* without padding: written as it is */
+    int64_t kept_mem[NODE_DEVICES_MAX]; /* of devices behind the described ones */
+    uint8_t kept_type[NODE_DEVICES_MAX];
     uint8_t device_state[NODE_DEVICES_MAX];
+    uint32_t first_claim;
+    uint8_t cordoned, unsynced, seen, ndevices;
 };
+_Static_assert(sizeof(struct node_flags) == 10 * NODE_DEVICES_MAX + 8, "no padding");
+
+/* The types in the order of their dense ids, as a node that has one of each. */
+static void io_types(struct io *io, struct sched *s)
+{
+    struct device_desc devices[NODE_DEVICES_MAX] = {0};
+    struct node_desc d = {.name = STR("types"), .devices = devices};
+    struct record r = {.kind = EV_NODE_SET, .node_set = &d};
+    struct records rs = {0};
+    struct buf b = {0};
+    for (uint32_t i = 0; io->out && i < s->cluster->ntypes; i++)
+        if (cluster_type(s->cluster, i))
+            devices[d.ndevices++].type = cluster_type(s->cluster, i);
+    record_encode(&r, &b);
+    bytes(io, &b);
+    if (!io->out) {
+        struct str in = buf_as_str(&b);
+        if (io->bad || record_decode(&in, &rs, NULL) < 0 ||
+            rs.list.at[0].kind != EV_NODE_SET)
+            io->bad = true;
+        for (uint32_t i = 0; !io->bad && i < rs.list.at[0].node_set->ndevices; i++)
+            cluster_type_see(s->cluster, rs.list.at[0].node_set->devices[i].type);
+    }
+    records_done(&rs);
+    buf_done(&b);
+}
 
 static void node_write(struct io *io, struct sched *s, uint32_t node)
 {
@@ -109,9 +138,18 @@ static void node_write(struct io *io, struct sched *s, uint32_t node)
     const struct node *n = &s->cluster->nodes[node];
     struct node_flags f = {.cordoned = n->cordoned, .unsynced = n->unsynced,
                            .seen = node < s->node_seen.n && s->node_seen.at[node],
-                           .ndevices = (uint8_t)n->ndevices};
-    for (uint32_t i = 0; i < n->ndevices; i++)
-        f.device_state[i] = s->cluster->devices[n->device0 + i].state;
+                           .ndevices = (uint8_t)n->ndevices,
+                           .first_claim = node < s->node_claims.n
+                                              ? s->node_claims.at[node] : NONE};
+    uint32_t described = r.node_set->ndevices;
+    for (uint32_t i = 0; i < n->ndevices; i++) {
+        const struct device *dev = &s->cluster->devices[n->device0 + i];
+        f.device_state[i] = dev->state;
+        if (i >= described) {
+            f.kept_type[i - described] = dev->type;
+            f.kept_mem[i - described] = dev->mem_cap;
+        }
+    }
     struct buf b = {0};
     record_encode(&r, &b);
     bytes(io, &b);
@@ -135,7 +173,14 @@ static void node_read(struct io *io, struct sched *s, uint32_t *map, uint32_t mo
         io->bad = true;
     } else {
         uint32_t node = cluster_node_set(s->cluster, rs.list.at[0].node_set);
+        uint32_t described = s->cluster->nodes[node].ndevices;
         map[old] = node;
+        if (f.ndevices > described && f.ndevices <= NODE_DEVICES_MAX)
+            cluster_node_keep(s->cluster, node, f.ndevices - described, f.kept_type,
+                              f.kept_mem);
+        while (s->node_claims.n <= node)
+            vec_push(&s->node_claims, NONE);
+        s->node_claims.at[node] = f.first_claim;
         tally_node(s, node, 1);
         for (uint32_t i = 0; i < f.ndevices && i < s->cluster->nodes[node].ndevices; i++)
             cluster_device_state(s->cluster, node, i, f.device_state[i]);
@@ -163,6 +208,7 @@ static uint32_t *io_nodes(struct io *io, struct sched *s)
         live += !s->cluster->nodes[i].gone;
     live = length(io, live, 1);
     if (io->out) {
+        io_types(io, s);
         for (uint32_t i = 0; i < s->cluster->nnodes; i++)
             if (!s->cluster->nodes[i].gone)
                 node_write(io, s, i);
@@ -173,6 +219,7 @@ static uint32_t *io_nodes(struct io *io, struct sched *s)
     if (io->bad)
         return NULL;
     cluster_set_levels(s->cluster, levels, nlevels);
+    io_types(io, s);
     uint32_t *map = mem_alloc((room + 1) * sizeof *map);
     memset(map, 0xff, (room + 1) * sizeof *map);
     for (uint32_t i = 0; i < live && !io->bad; i++)
@@ -291,10 +338,9 @@ static void io_claims(struct io *io, struct sched *s, const uint32_t *map)
     ARRAY(io, &s->claims);
     ARRAY(io, &s->claims_free);
     FIELD(io, s->strays);
+    FIELD(io, s->adrift);
     for (uint32_t i = 0; i < s->claims.n && !io->bad; i++) {
         struct claim *c = &s->claims.at[i];
-        if (!io->out)
-            c->next = c->prev = NONE;
         if (!c->live)
             continue;
         text(io, &c->name, &c->name_len);
