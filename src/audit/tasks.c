@@ -262,7 +262,7 @@ static void offered(struct audit *a, const struct record *r, struct found f)
         bgang_wait(a, f.gang);
 }
 
-static void gone(struct audit *a, struct found f)
+static void gone(struct audit *a, const struct record *r, struct found f)
 {
     if (!f.gang || (f.claim && f.claim->phase > BP_ISSUED))
         return;
@@ -270,7 +270,8 @@ static void gone(struct audit *a, struct found f)
     bool issued = f.claim && f.claim->phase == BP_ISSUED;
     if (issued)
         book_claim_drop(a, f.claim);
-    if (s->task.len) {
+    const struct str *task = &r->task_gone.ref.task;
+    if (s->task.len && (!task->len || str_eq(*task, s->task))) {
         s->offered = s->gated = false;
         book_slot_task(a, f.gang, f.slot, (struct str){0});
         if (f.gang->waits)
@@ -303,7 +304,7 @@ void tasks_fold(struct audit *a, const struct record *r)
         offered(a, r, f);
         return;
     default:
-        gone(a, f);
+        gone(a, r, f);
     }
 }
 

@@ -222,7 +222,7 @@ void told_node(struct audit *a, const struct record *r)
         return;
     case EV_DEVICE_SET:
         n = book_node(a, r->device_set.node);
-        if (!n || r->device_set.device >= n->nkept)
+        if (!n || r->device_set.device >= n->ndev)
             return;
         n->dev[r->device_set.device].state = r->device_set.state;
         room_touch(a, n);
