@@ -73,13 +73,11 @@ static void tell_at(struct prop *p, struct records *out, const struct task_ref *
     if (!j && ref->gang.job.len)
         gpu = true; /* forgotten here; the core may still know it */
     const struct prop_node *n = &p->nodes[node];
-    if (gpu && n->there && !(devs & low_bits(n->desc.ndevices))) {
+    if (gpu && !(devs & low_bits(n->desc.ndevices))) {
         if (n->desc.ndevices == 0)
             return;
         devs = UINT64_C(1) << below(p, n->desc.ndevices);
     }
-    if (gpu && !n->there && !devs)
-        devs = 1;
     struct record *r = scene_add(out, EV_TASK_AT, p->at);
     r->task_at.ref = *ref;
     r->task_at.node = text(out, "n%02llu", node);

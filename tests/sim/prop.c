@@ -253,7 +253,8 @@ static int audited(struct run *u, const struct record *r)
 static int compare_ledgers(struct run *u)
 {
     struct ledger ours, theirs;
-    char text[200];
+    char text[600];
+    int len = 0;
     sched_ledger(u->s, &ours);
     audit_ledger(u->a, &theirs);
     unsigned __int128 sum = 0;
@@ -261,12 +262,12 @@ static int compare_ledgers(struct run *u)
         sum += theirs.sum[c];
         if (ours.sum[c] == theirs.sum[c])
             continue;
-        snprintf(text, sizeof text,
-                 "invariant 7: the ledger's cause %s: core %.0f, audit %.0f (difference %.0f)",
-                 ledger_cause_name(c), (double)ours.sum[c], (double)theirs.sum[c],
-                 (double)(__int128)(ours.sum[c] - theirs.sum[c]));
-        return failed(u, text);
+        len += snprintf(text + len, sizeof text - (size_t)len, "%s %s: core - audit %.0f",
+                        len ? "," : "invariant 7: the ledgers differ in", ledger_cause_name(c),
+                        (double)(__int128)(ours.sum[c] - theirs.sum[c]));
     }
+    if (len)
+        return failed(u, text);
     if (sum != theirs.capacity || ours.capacity != theirs.capacity)
         return failed(u, "invariant 7: the causes do not sum to capacity x time");
     return 0;
