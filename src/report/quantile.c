@@ -1,15 +1,18 @@
 /* quantile.c - one sort, then every group's quantiles in one walk
  *
- * The values are sorted once by a radix sort of indexes, byte by byte from the lowest;
- * bytes in which all values agree are skipped. Each group's members then come by in
- * ascending order, so its quantiles are found by counting: when the group's counter
- * reaches the rank, this is the value. A million jobs in a thousand queues take as long
- * as in one. SPDX-License-Identifier: Apache-2.0 */
+ * The values are sorted once by a radix sort of (value less the least, index), twelve bits
+ * a pass; when all values are whole seconds apart, which most traces are, by seconds, so
+ * that two passes do. Each group's members then come by in ascending order, so its
+ * quantiles are found by counting: when the group's counter reaches the next rank, this is
+ * the value. A million jobs in a thousand queues take as long as in one.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "report/quantile.h"
 
 #include <assert.h>
+#include <stdbool.h>
 
 #include "base/mem.h"
+#include "base/units.h"
 
 uint64_t quantile_rank(uint64_t n, int which)
 {
@@ -18,62 +21,96 @@ uint64_t quantile_rank(uint64_t n, int which)
     return (n * percent[which] + 99) / 100;
 }
 
-static uint32_t byte_of(int64_t v, int b)
+enum { DIGIT_BITS = 12, DIGITS = 1 << DIGIT_BITS };
+
+struct sort_key {
+    uint64_t key;
+    uint32_t index;
+};
+
+/* One stable pass by the digit at shift, from a to b. */
+static void pass(const struct sort_key *a, struct sort_key *b, uint32_t n, uint32_t shift)
 {
-    /* The flipped sign bit puts negative values first. */
-    return (uint32_t)((((uint64_t)v ^ (UINT64_C(1) << 63)) >> (8 * b)) & 255);
+    uint32_t start[DIGITS] = {0}, sum = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        start[a[i].key >> shift & (DIGITS - 1)]++;
+    for (uint32_t d = 0; d < DIGITS; d++) {
+        uint32_t count = start[d];
+
+        start[d] = sum;
+        sum += count;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        b[start[a[i].key >> shift & (DIGITS - 1)]++] = a[i];
+}
+
+/* Keys for the values; returns the largest. */
+static uint64_t keys_make(const int64_t *values, uint32_t n, struct sort_key *keys)
+{
+    int64_t lo = INT64_MAX, hi = INT64_MIN;
+    bool whole = true;
+
+    for (uint32_t i = 0; i < n; i++) {
+        lo = values[i] < lo ? values[i] : lo;
+        hi = values[i] > hi ? values[i] : hi;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        keys[i] = (struct sort_key){(uint64_t)values[i] - (uint64_t)lo, i};
+        whole = whole && keys[i].key % US_PER_S == 0;
+    }
+    for (uint32_t i = 0; whole && i < n; i++)
+        keys[i].key /= US_PER_S;
+    return n == 0 ? 0 : ((uint64_t)hi - (uint64_t)lo) / (whole ? US_PER_S : 1);
 }
 
 void quantile_sort(const int64_t *values, uint32_t n, uint32_t *ret_order)
 {
-    uint32_t *other = mem_alloc(((size_t)n + 1) * sizeof *other);
-    uint32_t *from = ret_order, *to = other;
-    uint32_t i;
-    int b;
+    struct sort_key *keys = mem_alloc(2 * (size_t)n * sizeof *keys);
+    struct sort_key *from = keys, *to = keys + n;
+    uint64_t most = keys_make(values, n, keys);
 
-    for (i = 0; i < n; i++)
-        ret_order[i] = i;
-    for (b = 0; b < 8 && n > 1; b++) {
-        uint32_t start[257] = {0}, *swap;
+    for (uint32_t shift = 0; shift < 64 && most >> shift; shift += DIGIT_BITS) {
+        struct sort_key *swap = from;
 
-        for (i = 0; i < n; i++)
-            start[byte_of(values[i], b) + 1]++;
-        if (start[byte_of(values[0], b) + 1] == n)
-            continue;
-        for (i = 0; i < 256; i++)
-            start[i + 1] += start[i];
-        for (i = 0; i < n; i++)
-            to[start[byte_of(values[from[i]], b)]++] = from[i];
-        swap = from;
+        pass(from, to, n, shift);
         from = to;
         to = swap;
     }
-    if (from != ret_order)
-        memcpy(ret_order, from, (size_t)n * sizeof *from);
-    free(other);
+    for (uint32_t i = 0; i < n; i++)
+        ret_order[i] = from[i].index;
+    free(keys);
 }
+
+/* Where a group stands in the walk. */
+struct cursor {
+    uint64_t seen, due; /* members met; at which number the next quantile is met */
+    int next;           /* that quantile */
+};
 
 void quantile_groups(const int64_t *values, const uint32_t *order, uint32_t n,
                      const uint32_t *group, struct group_stat *stats, uint32_t ngroups)
 {
-    uint64_t *seen = mem_zero(((size_t)ngroups + 1) * sizeof *seen);
+    struct cursor *at = mem_zero(((size_t)ngroups + 1) * sizeof *at);
     uint32_t i;
-    int q;
 
     memset(stats, 0, ngroups * sizeof *stats);
     for (i = 0; i < n; i++) {
         assert(!group || group[i] < ngroups);
         stats[group ? group[i] : 0].n++;
     }
+    for (i = 0; i < ngroups; i++)
+        at[i].due = quantile_rank(stats[i].n, 0);
     for (i = 0; i < n; i++) {
         uint32_t k = order[i], g = group ? group[k] : 0;
-        struct group_stat *s = &stats[g];
+        struct cursor *c = &at[g];
 
-        s->sum += values[k];
-        seen[g]++;
-        for (q = 0; q < QUANTILES; q++)
-            if (seen[g] == quantile_rank(s->n, q))
-                s->at[q] = values[k];
+        stats[g].sum += values[k];
+        c->seen++;
+        while (c->seen == c->due) { /* the ranks never fall from one to the next */
+            stats[g].at[c->next++] = values[k];
+            c->due = c->next < QUANTILES ? quantile_rank(stats[g].n, c->next) : UINT64_MAX;
+        }
     }
-    free(seen);
+    free(at);
 }

@@ -38,11 +38,14 @@ void report_destroy(struct report *r)
 
 static uint32_t report_queue(struct report *r, struct str name)
 {
-    uint32_t id = strmap_get(&r->queue_ids, name);
+    uint32_t id = r->queue_last;
 
+    if (id < r->queues.n && str_eq(r->queues.at[id], name))
+        return id; /* jobs of one queue often come in a row */
+    id = r->queue_last = strmap_get(&r->queue_ids, name);
     if (id != MAP_NONE)
         return id;
-    id = r->queues.n;
+    id = r->queue_last = r->queues.n;
     vec_push(&r->queues, arena_str(&r->text, name));
     strmap_put(&r->queue_ids, r->queues.at[id], id);
     return id;

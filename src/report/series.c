@@ -30,7 +30,7 @@ void series_sum_add(struct series_sum *to, const struct series_sum *from)
 static void sum_add_level(struct series_sum *to, const struct report_level *l,
                           int64_t len)
 {
-    u128 t = (u128)len;
+    u128 t = (uint64_t)len; /* of 64 bits: one multiplication each */
 
     to->used += t * l->used_milli;
     to->pending += t * l->pending_milli;
@@ -46,17 +46,18 @@ static void sum_add_level(struct series_sum *to, const struct report_level *l,
 
 static void series_halve(struct series *s)
 {
-    uint32_t i;
+    uint32_t i, n = s->n;
 
-    for (i = 0; i < s->n; i++) {
+    for (i = 0; i < n; i++) {
         if (i % 2 == 0)
             s->bins[i / 2] = s->bins[i];
         else
             series_sum_add(&s->bins[i / 2], &s->bins[i]);
     }
-    s->n = (s->n + 1) / 2;
-    memset(s->bins + s->n, 0, (SERIES_BINS - s->n) * sizeof *s->bins);
+    s->n = (n + 1) / 2;
+    memset(s->bins + s->n, 0, (n - s->n) * sizeof *s->bins); /* those behind are still 0 */
     s->width_us *= 2;
+    s->width_log++;
 }
 
 /* The last level held until `end`: spread its time over the bins. */
@@ -64,12 +65,12 @@ static void series_close_level(struct series *s, int64_t end)
 {
     int64_t from = s->last.at - s->start_us, to = end - s->start_us;
 
-    while ((to - 1) / s->width_us >= (int64_t)SERIES_BINS)
+    while ((to - 1) >> s->width_log >= (int64_t)SERIES_BINS)
         series_halve(s);
     sum_add_level(&s->total, &s->last, end - s->last.at);
     while (from < to) {
-        uint32_t i = (uint32_t)(from / s->width_us);
-        int64_t border = ((int64_t)i + 1) * s->width_us;
+        uint32_t i = (uint32_t)(from >> s->width_log);
+        int64_t border = ((int64_t)i + 1) << s->width_log;
         int64_t stop = border < to ? border : to;
 
         sum_add_level(&s->bins[i], &s->last, stop - from);

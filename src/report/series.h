@@ -28,7 +28,8 @@ struct series {
     struct series_sum *bins; /* SERIES_BINS of them; NULL before the first level */
     uint32_t n;              /* bins begun */
     int64_t start_us;        /* of the first level */
-    int64_t width_us;        /* of a bin */
+    int64_t width_us;        /* of a bin: 1 << width_log */
+    uint32_t width_log;
     struct series_sum total;
     struct report_level last; /* the level that holds since last.at */
     uint64_t peak_used_milli, peak_pending_milli;

@@ -44,6 +44,7 @@ struct report {
     struct report_about about;
     VEC(struct kept_job) jobs;
     struct strmap queue_ids;
+    uint32_t queue_last; /* of the last job */
     VEC(struct str) queues; /* by id, in order of first sight */
     uint64_t restarts, cross_domain, failed, tasks;
     u128 run, lost; /* milli-GPU x us, from the jobs: gpu_milli x run_us, x lost_us */
