@@ -32,6 +32,7 @@ void *arena_grow(struct arena *a, size_t size)
     if (usual > CHUNK_MAX)
         usual = CHUNK_MAX;
     struct arena_chunk *c = chunk_create(size > usual ? size : usual);
+    a->start = NULL;
     if (size > usual && a->chunks) {
         c->next = a->chunks->next;
         a->chunks->next = c;
@@ -58,11 +59,9 @@ struct str arena_str(struct arena *a, struct str s)
     return (struct str){p, s.len};
 }
 
-void arena_reset(struct arena *a)
+void arena_restart(struct arena *a)
 {
     struct arena_chunk *keep = a->chunks;
-    if (!keep || (!keep->next && a->next == keep->bytes))
-        return; /* nothing was taken */
     for (struct arena_chunk *c = keep->next; c; c = c->next)
         if (c->size > keep->size)
             keep = c;
@@ -74,7 +73,7 @@ void arena_reset(struct arena *a)
     keep->next = NULL;
     mem_scramble(keep->bytes, keep->size);
     a->chunks = keep;
-    a->next = keep->bytes;
+    a->next = a->start = keep->bytes;
     a->end = keep->bytes + keep->size;
 }
 

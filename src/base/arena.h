@@ -9,6 +9,7 @@ struct arena_chunk;
 struct arena {
     struct arena_chunk *chunks; /* newest first */
     char *next, *end;
+    char *start; /* where `next` began, while there is one chunk; else NULL */
 };
 
 void *arena_grow(struct arena *a, size_t size);      /* arena_alloc's slow path */
@@ -23,7 +24,12 @@ static inline void *arena_alloc(struct arena *a, size_t size) /* 16-aligned, not
 }
 void *arena_zero(struct arena *a, size_t size);      /* cleared */
 struct str arena_str(struct arena *a, struct str s); /* copy, zero-terminated too */
-void arena_reset(struct arena *a); /* frees all but one chunk, which is reused */
+void arena_restart(struct arena *a); /* arena_reset's slow path */
+static inline void arena_reset(struct arena *a) /* frees all but one chunk; it is reused */
+{
+    if (a->next != a->start)
+        arena_restart(a);
+}
 void arena_done(struct arena *a);
 
 #endif

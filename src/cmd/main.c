@@ -1,5 +1,6 @@
 /* main.c - the program: a table of subcommands
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
 #include "cmd/cmd.h"
 
 static const struct cmd *const commands[] = {
@@ -21,5 +22,6 @@ const struct cmd cmd_root = {
 
 int main(int argc, char **argv)
 {
+    mem_setup();
     return cmd_dispatch(&cmd_root, argc, argv);
 }
