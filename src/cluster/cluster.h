@@ -225,6 +225,9 @@ uint32_t cluster_common(const struct cluster *c, uint32_t a, uint32_t b);
 uint32_t cluster_lane_max(const struct cluster *c, uint32_t type);
 uint32_t cluster_lane(const struct cluster *c, uint32_t type, uint32_t k);
 uint32_t domain_count(const struct cluster *c, uint32_t domain, uint32_t lane);
+/* The least k' >= k whose lane has a node under the domain; UINT32_MAX: none has. */
+uint32_t domain_lane_from(const struct cluster *c, uint32_t domain, uint32_t type,
+                          uint32_t k);
 /* Tasks of k whole GPUs of the type that fit under the domain by GPU count alone
  * (sum over j of count[j] * floor(j / k)): an upper bound. TYPE_ANY: over all types
  * (nodes with several types count in each, and once more all types together). k 0: lane

@@ -131,6 +131,20 @@ uint32_t cluster_lane(const struct cluster *c, uint32_t type, uint32_t k)
     return m->lane_base[type] + k;
 }
 
+uint32_t domain_lane_from(const struct cluster *c, uint32_t domain, uint32_t type,
+                          uint32_t k)
+{
+    const struct cluster_more *m = c->more;
+    assert(!c->stale && domain < c->ndomains);
+    if (type >= TYPES_MAX || !m->lane_used[type])
+        return UINT32_MAX;
+    const uint32_t *count =
+        m->counts + (uint64_t)domain * m->stride + m->lane_base[type];
+    while (k <= m->lane_max[type] && !count[k])
+        k++;
+    return k <= m->lane_max[type] ? k : UINT32_MAX;
+}
+
 uint32_t domain_count(const struct cluster *c, uint32_t domain, uint32_t lane)
 {
     assert(!c->stale && domain < c->ndomains);

@@ -24,6 +24,7 @@ struct turn {
     struct audit *audit;
     struct control_totals t;
     struct records batch, decisions, sent;
+    struct record border; /* the only fields that change: seq, at */
     struct buf bytes;
     uint64_t seq;
     int64_t at;
@@ -81,10 +82,11 @@ static int fold_event(struct turn *c, struct record *r, struct err *err)
 
 static int border(struct turn *c, struct err *err)
 {
-    struct record r = {.seq = ++c->seq, .at = c->at, .kind = REC_BORDER};
+    c->border.seq = ++c->seq;
+    c->border.at = c->at;
     c->t.borders++;
-    sched_fold(c->sched, &r);
-    return c->watched ? look(c, &r, err) : 0;
+    sched_fold(c->sched, &c->border);
+    return c->watched ? look(c, &c->border, err) : 0;
 }
 
 /* Decisions that had no effect are not sent. They are rare, so most turns copy nothing. */
@@ -158,7 +160,8 @@ int control_run(struct sched *s, struct world *w, struct str policy_text,
                 const struct control_options *opt, struct control_totals *ret,
                 struct err *err)
 {
-    struct turn c = {.sched = s, .world = w, .opt = opt, .at = opt->start_at};
+    struct turn c = {.sched = s, .world = w, .opt = opt, .at = opt->start_at,
+                     .border.kind = REC_BORDER};
     struct audit *own = NULL;
     int more;
     if (opt->audit)

@@ -180,6 +180,7 @@ static struct seat seat_of(struct pass *p, uint32_t gang, uint32_t slot, const s
 {
     struct sched *s = p->s;
     const struct slot *sl = gang_slot(s, gang, slot);
+    s->last_node = u->node; /* a lone seat's node is what fold asks for next */
     struct seat seat = {.slot = slot_ref_of(s, gang, slot),
                         .rank = slot,
                         .node = cluster_node_name(s->cluster, u->node),
@@ -215,6 +216,7 @@ static void emit_seats(struct pass *p, uint32_t gang, int kind, const struct sea
     const struct gang *g = &s->gangs.at[gang];
     struct record *r = add(p, kind);
     r->why = why;
+    s->last_job = g->job; /* fold asks for it by name now */
     if (kind == DE_LAUNCH) {
         r->launch.plan = s->plan_n + 1;
         r->launch.stage = g->phase == GANG_PENDING ? 0 : g->stage + 1;
@@ -480,6 +482,9 @@ void sched_decide(struct sched *s, struct records *out)
 {
     if (!s->synced || !s->leading)
         return;
+    if (s->strays == NONE && s->attention == NONE && !s->asks.n && !s->active.n &&
+        !s->unsaid.n)
+        return; /* as at most borders: nobody needs anything */
     struct pass p = {.s = s, .out = out};
     stop_strays(&p);
     if (s->attention != NONE)

@@ -239,9 +239,31 @@ uint32_t job_find(const struct sched *s, struct str name)
     return id;
 }
 
+uint32_t node_find(struct sched *s, struct str name)
+{
+    uint32_t n = s->last_node;
+    if (n < s->cluster->nnodes && !s->cluster->nodes[n].gone &&
+        str_eq(cluster_node_name(s->cluster, n), name))
+        return n;
+    n = cluster_find(s->cluster, name);
+    s->last_node = n == NODE_NONE ? s->last_node : n;
+    return n;
+}
+
 static uint32_t slab_take(uint32_t *list, uint32_t *n)
 {
     return *n ? list[--*n] : NONE;
+}
+
+static void name_put(struct job *j, struct str name)
+{
+    if (j->name_room < name.len || !j->name) {
+        j->name_room = name.len < 16 ? 16 : (uint32_t)name.len;
+        j->name = mem_resize(j->name, j->name_room + 1u);
+    }
+    memcpy(j->name, name.ptr, name.len);
+    j->name[name.len] = '\0';
+    j->name_len = (uint32_t)name.len;
 }
 
 uint32_t job_create(struct sched *s, const struct job_spec *spec)
@@ -253,7 +275,9 @@ uint32_t job_create(struct sched *s, const struct job_spec *spec)
         vec_push(&s->jobs, (struct job){0});
     }
     struct job *j = &s->jobs.at[id];
-    *j = (struct job){.live = true, .tree = tree, .queue = spec->queue, .user = spec->user,
+    name_put(j, spec->name);
+    *j = (struct job){.name = j->name, .name_len = j->name_len, .name_room = j->name_room,
+                      .live = true, .tree = tree, .queue = spec->queue, .user = spec->user,
                       .kind = spec->kind, .qos = spec->qos, .success = spec->success,
                       .on_loss = spec->on_loss, .checkpoint = spec->checkpoint,
                       .preemptible = spec->preemptible, .oracle = spec->oracle,
@@ -269,8 +293,6 @@ uint32_t job_create(struct sched *s, const struct job_spec *spec)
                       .deadline_at = spec->deadline_at, .freeze_us = spec->freeze_us,
                       .ckpt_bytes = spec->ckpt_bytes, .saved_at = INT64_MIN,
                       .budget = UINT32_MAX};
-    j->name = mem_strndup(spec->name.ptr, spec->name.len);
-    j->name_len = (uint32_t)spec->name.len;
     if (spec->request.len) {
         j->request = mem_strndup(spec->request.ptr, spec->request.len);
         j->request_len = (uint32_t)spec->request.len;
@@ -304,10 +326,9 @@ void job_destroy(struct sched *s, uint32_t job)
         gang_destroy(s, j->gangs ? j->gangs[i] : j->one_gang);
     strmap_del(&s->job_ids, job_name(j));
     tree_unref(s, j->tree);
-    free(j->name);
     free(j->request);
     free(j->gangs);
-    *j = (struct job){0};
+    *j = (struct job){.name = j->name, .name_room = j->name_room};
     vec_push(&s->jobs_free, job);
     s->n_jobs--;
 }

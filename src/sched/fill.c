@@ -275,19 +275,40 @@ static bool best_in_broken(struct sched *s, const struct asker *a, uint32_t doma
     return best != SCORE_NONE;
 }
 
+/* The least k' >= k that some node under the domain has free, of the types that will do. */
+static uint32_t lane_from(const struct sched *s, const struct asker *a, uint32_t domain,
+                          uint32_t k)
+{
+    uint32_t least = UINT32_MAX;
+    for (uint32_t t = first_type(s, a->types, 0); t != TYPE_ANY;
+         t = first_type(s, a->types, t + 1)) {
+        uint32_t here = domain_lane_from(s->cluster, domain, t, k);
+        least = here < least ? here : least;
+    }
+    return least;
+}
+
+static bool find_by_lanes(struct sched *s, const struct asker *a, uint32_t domain,
+                          struct use *ret)
+{
+    uint32_t g = a->sh->gpu_count, top = widest_lane(s, a->types);
+    for (uint32_t i = g; i <= top; i++) {
+        if (!a->widest)
+            i = lane_from(s, a, domain, i);
+        if (i > top)
+            return false;
+        uint32_t k = a->widest ? top + g - i : i;
+        if (k == top ? find_idle(s, a, domain, k, ret) : find_in_lane(s, a, domain, k, ret))
+            return true;
+    }
+    return false;
+}
+
 bool find_one(struct sched *s, const struct asker *a, uint32_t domain, uint64_t serial,
               struct use *ret)
 {
-    if (by_lanes(s, a)) {
-        uint32_t g = a->sh->gpu_count, top = widest_lane(s, a->types);
-        for (uint32_t i = g; i <= top; i++) {
-            uint32_t k = a->widest ? top + g - i : i;
-            if (k == top ? find_idle(s, a, domain, k, ret)
-                         : find_in_lane(s, a, domain, k, ret))
-                return true;
-        }
-        return false;
-    }
+    if (by_lanes(s, a))
+        return find_by_lanes(s, a, domain, ret);
     const struct domain *d = &s->cluster->domains[domain];
     return (s->scratch->keeps_whole && best_in_broken(s, a, domain, serial, ret)) ||
            best_of_ranks(s, a, d->rank_lo, d->rank_hi, serial, ret) != SCORE_NONE;

@@ -8,7 +8,7 @@ static uint32_t seat_claim(struct sched *s, uint32_t gang, const struct seat *se
                            uint8_t phase, uint64_t launch)
 {
     uint32_t slot = slot_find(s, gang, seat->slot);
-    uint32_t node = cluster_find(s->cluster, seat->node);
+    uint32_t node = node_find(s, seat->node);
     if (slot == NONE)
         return NONE;
     struct slot *sl = gang_slot(s, gang, slot);

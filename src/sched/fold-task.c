@@ -97,7 +97,8 @@ static uint64_t report_devs(struct sched *s, const struct record *r, uint32_t sh
 static void task_move(struct sched *s, const struct record *r, uint32_t claim)
 {
     uint32_t shape = s->claims.at[claim].shape;
-    uint32_t node = cluster_find(s->cluster, r->task_at.node);
+    s->last_node = s->claims.at[claim].use.node; /* as a rule it is where we sent it */
+    uint32_t node = node_find(s, r->task_at.node);
     struct use u = {.node = node, .mode = GPU_WHOLE, .gpu_milli = 1000};
     uint64_t devs = node == NODE_NONE ? r->task_at.devs
                                       : report_devs(s, r, shape, node, claim);

@@ -290,6 +290,7 @@ static void io_jobs(struct io *io, struct sched *s)
         bool many = j->gangs != NULL;
         if (!io->out) {
             j->name = j->request = NULL;
+            j->name_room = 0;
             j->gangs = NULL;
         }
         if (!j->live)

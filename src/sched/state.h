@@ -125,8 +125,8 @@ struct gang {
 };
 
 struct job {
-    char *name;
-    uint32_t name_len;
+    char *name;            /* of a free job: room for the next one's */
+    uint32_t name_len, name_room;
     char *request;
     uint32_t request_len;
     uint32_t tree;
@@ -233,7 +233,8 @@ struct sched {
     struct mix mix;            /* the typical mix: given, or learned from arrivals */
     bool mix_stale;            /* given, and a type it names may have become known */
     struct scratch *scratch;
-    uint32_t last_job;         /* scratch: found last */
+    uint32_t last_job;         /* scratch: found last, or about to be named */
+    uint32_t last_node;        /* the same */
 };
 
 /* entity.c */
@@ -246,6 +247,7 @@ void tree_unref(struct sched *s, uint32_t id);
 uint32_t job_create(struct sched *s, const struct job_spec *spec);
 void job_destroy(struct sched *s, uint32_t job);
 uint32_t job_find(const struct sched *s, struct str name);
+uint32_t node_find(struct sched *s, struct str name); /* NODE_NONE: not known */
 uint32_t gang_create(struct sched *s, uint32_t job, uint32_t root, uint32_t copy);
 void gang_destroy(struct sched *s, uint32_t gang);
 static inline struct slot *gang_slot(struct sched *s, uint32_t gang, uint32_t slot)

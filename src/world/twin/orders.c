@@ -20,12 +20,13 @@ static uint32_t job_find(const struct twin *t, struct str name)
     if (name.len != NAME_LEN)
         return NONE;
     uint32_t n = 0;
+    bool digits = true;
     for (uint32_t i = 0; i < NAME_LEN; i++) {
-        if (name.ptr[i] < '0' || name.ptr[i] > '9')
-            return NONE;
-        n = n * 10 + (uint32_t)(name.ptr[i] - '0');
+        uint32_t d = (unsigned char)name.ptr[i] - (uint32_t)'0';
+        digits &= d < 10;
+        n = n * 10 + d;
     }
-    return n < t->narrivals ? n : NONE;
+    return digits && n < t->narrivals ? n : NONE;
 }
 
 static int unknown(struct err *err, const char *what, struct str name)
