@@ -149,8 +149,9 @@ static void act_adopt(struct sched *s, const struct record *r, uint32_t gang, ui
     char text[400];
     struct str key = task_key(ref, text);
     struct slot *sl = slot == NONE ? NULL : gang_slot(s, gang, slot);
+    bool named = sl && ref->task.len && str_eq((struct str){sl->task, sl->task_len}, ref->task);
     bool ours = sl && sl->claim == NONE && !(sl->flags & SLOT_DONE) &&
-                (ref->launch == 0 || ref->launch > sl->last_launch) &&
+                (named || ref->launch == 0 || ref->launch > sl->last_launch) &&
                 s->gangs.at[gang].phase != GANG_OVER &&
                 !s->jobs.at[s->gangs.at[gang].job].cancelled;
     if (ours && ref->task.len && sl->task &&

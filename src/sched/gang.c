@@ -18,8 +18,28 @@ void gang_attend(struct sched *s, uint32_t gang)
 
 void gang_timer(struct sched *s, uint32_t gang, int64_t at)
 {
-    s->gangs.at[gang].timer = ++s->timer_serial;
+    struct gang *g = &s->gangs.at[gang];
+    if (g->timer && g->timer_at <= at)
+        return; /* when that one fires, the next is looked for */
+    g->timer = ++s->timer_serial;
+    g->timer_at = at;
     heap_push(&s->timers, at, s->timer_serial, gang);
+}
+
+/* The next time at which the gang must be looked at, or INT64_MAX. */
+static int64_t gang_next(struct sched *s, uint32_t gang)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    int64_t next = INT64_MAX;
+    if ((g->phase == GANG_LAUNCHING || g->phase == GANG_BROKEN) && g->launch_by > s->at)
+        next = g->launch_by;
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        uint32_t c = gang_slot(s, gang, i)->claim;
+        int64_t retry_at = c == NONE ? 0 : s->claims.at[c].retry_at;
+        if (retry_at > s->at && retry_at < next)
+            next = retry_at;
+    }
+    return next;
 }
 
 uint32_t gang_alive(const struct gang *g)
@@ -392,8 +412,9 @@ void timers_run(struct sched *s)
             continue;
         }
         gang_attend(s, t.item);
-        if ((g->phase == GANG_LAUNCHING || g->phase == GANG_BROKEN) && g->launch_by > s->at)
-            gang_timer(s, t.item, g->launch_by);
+        int64_t next = gang_next(s, t.item);
+        if (next != INT64_MAX)
+            gang_timer(s, t.item, next);
     }
 }
 

@@ -121,7 +121,8 @@ struct gang {
     uint64_t tried_epoch;  /* free_epoch at its last say */
     uint32_t lane, heap_pos;
     uint32_t attention_next;
-    uint32_t timer;        /* serial of the valid timer */
+    uint32_t timer;        /* serial of the valid timer, the earliest; 0: none */
+    int64_t timer_at;
 };
 
 struct job {
