@@ -12,21 +12,17 @@
  *   all    17 workloads x 10 seeds x all policies
  * The last line is the figure. Exit 77 where the shared data is absent.
  * SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/csv.h"
 #include "base/map.h"
-#include "base/mem.h"
 #include "base/vec.h"
+#include "proof.h"
 
-enum { COLUMNS = 131, SEED_FIRST = 42, SEEDS = 10, SKIPPED = 77 };
+enum { COLUMNS = 131, SEED_FIRST = 42, SEEDS = 10 };
 #define RANDOM_SIGMAS 4.0
 #define RANDOM_FLOOR 0.30 /* points; the early columns of all seeds are almost equal */
 
@@ -60,42 +56,29 @@ static const char *const workloads[] = {
 enum { WORKLOADS = sizeof workloads / sizeof workloads[0] };
 
 static struct published published[MEASURES];
-static char shared[3000];
+static const char *data;
 static uint64_t cells_compared, cells_differ;
 static unsigned experiments, experiments_differ;
 
-static void die(const char *what, const char *why)
-{
-    fprintf(stderr, "fgd-equal: %s: %s\n", what, why);
-    exit(1);
-}
-
-/* "11", "11.0" or "11.04" -> 1104; anything else is refused, so nothing is rounded here. */
+/* A cell such as "11.04" -> 1104; nothing is rounded here. */
 static bool hundredths(struct str s, int32_t *ret)
 {
-    struct str rest = s, whole = str_cut(&rest, '.');
-    int64_t n, part = 0;
-    if (str_to_i64(whole, &n) || n < 0 || n > 1000000)
+    int64_t n;
+    if (!proof_decimal(s, 2, &n) || n > 100000000)
         return false;
-    if (rest.ptr) {
-        if (rest.len < 1 || rest.len > 2 || str_to_i64(rest, &part) || part < 0)
-            return false;
-        part *= rest.len == 1 ? 10 : 1;
-    }
-    *ret = (int32_t)(n * 100 + part);
+    *ret = (int32_t)n;
     return true;
 }
 
 /* analysis_*_discrete.csv: workload, policy, tune, seed, maybe total_gpus, then the columns. */
 static void load_published(struct published *p, const char *file)
 {
-    char path[4096];
+    const char *path = proof_text("%s/expected/%s", data, file);
     struct err err = {0};
     struct infile *in;
     struct csv_row row;
-    snprintf(path, sizeof path, "%s/expected/%s", shared, file);
     if (infile_open(&in, path, &err))
-        die(path, err.text);
+        proof_die("%s", err.text);
     struct csv *csv = csv_open(in, ',', '"');
     int rc;
     bool header = true;
@@ -107,10 +90,10 @@ static void load_published(struct published *p, const char *file)
             continue;
         }
         if (row.n < COLUMNS + 4)
-            die(path, "a row is too short");
+            proof_die("%s: a row is too short", path);
         for (uint32_t i = 0; i < COLUMNS; i++)
             if (!hundredths(row.cells[row.n - COLUMNS + i], &cells.cells[i]))
-                die(path, "a cell is no number with at most two decimals");
+                proof_die("%s: a cell is no number with at most two decimals", path);
         buf_fmt(&key, STR_FMT "," STR_FMT "," STR_FMT, STR_ARG(row.cells[0]),
                 STR_ARG(row.cells[1]), STR_ARG(row.cells[3]));
         strmap_put(&p->keys, arena_str(&p->text, buf_as_str(&key)), p->rows.n);
@@ -118,7 +101,7 @@ static void load_published(struct published *p, const char *file)
         vec_push(&p->rows, cells);
     }
     if (rc < 0)
-        die(path, err.text);
+        proof_die("%s", err.text);
     csv_close(csv);
 }
 
@@ -129,34 +112,8 @@ static const struct row *find_published(int measure, const char *workload,
     snprintf(key, sizeof key, "openb_pod_list_%s,%s,%d", workload, policy, seed);
     uint32_t i = strmap_get(&published[measure].keys, str_of(key));
     if (i == MAP_NONE)
-        die(key, "not among the published results");
+        proof_die("%s is not among the published results", key);
     return &published[measure].rows.at[i];
-}
-
-/* Run the program; its exit code. */
-static int run_sim(const char *workload, const char *policy, int seed, const char *columns)
-{
-    const char *muster = getenv("MUSTER");
-    char cluster[4096], trace[4096], order[4096], number[16];
-    snprintf(cluster, sizeof cluster, "%s/csv/openb_node_list_gpu_node.csv", shared);
-    snprintf(trace, sizeof trace, "%s/csv/openb_pod_list_%s.csv.zst", shared, workload);
-    snprintf(order, sizeof order, "%s/orders/openb_pod_list_%s.orders.zst", shared, workload);
-    snprintf(number, sizeof number, "%d", seed);
-    char *argv[] = {"muster", "sim", "--cluster", cluster, "--trace", trace, "--order", order,
-                    "--seed", number, "--forever", "--policy", (char *)policy, "--columns",
-                    (char *)columns, "-o", "json", "--out", "/dev/null", NULL};
-    pid_t child = fork();
-    if (child < 0)
-        die("fork", strerror(errno));
-    if (child == 0) {
-        execv(muster && *muster ? muster : "build/muster", argv);
-        _exit(127);
-    }
-    int status;
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            die("waitpid", strerror(errno));
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 /* The two lines "allocation,v0,...,v130" and "fragmentation,..." of a columns file. */
@@ -166,7 +123,7 @@ static void read_columns(const char *path, struct row ret[MEASURES])
     struct err err = {0};
     bool seen[MEASURES] = {0};
     if (infile_slurp(path, 1 << 20, &text, &err))
-        die(path, err.text);
+        proof_die("%s", err.text);
     struct str rest = buf_as_str(&text);
     while (rest.ptr && rest.len) {
         struct str line = str_cut(&rest, '\n'), name = str_cut(&line, ',');
@@ -178,32 +135,29 @@ static void read_columns(const char *path, struct row ret[MEASURES])
         seen[m] = true;
         for (int i = 0; i < COLUMNS; i++)
             if (!hundredths(str_trim(str_cut(&line, ',')), &ret[m].cells[i]))
-                die(path, "a cell is no number with at most two decimals");
+                proof_die("%s: a cell is no number with at most two decimals", path);
         if (line.ptr)
-            die(path, "more than 131 values in a line");
+            proof_die("%s: more than 131 values in a line", path);
     }
     if (!seen[ALLOCATION] || !seen[FRAGMENTATION])
-        die(path, "a measure is missing");
+        proof_die("%s: a measure is missing", path);
     buf_done(&text);
 }
 
 static void run_experiment(const char *workload, const char *policy, int seed,
                            struct row ret[MEASURES])
 {
-    char path[] = "/tmp/fgd-equal-XXXXXX";
-    int fd = mkstemp(path);
-    if (fd < 0)
-        die(path, strerror(errno));
-    close(fd);
-    int code = run_sim(workload, policy, seed, path);
-    if (code) {
-        unlink(path);
-        fprintf(stderr, "fgd-equal: muster sim on %s, %s, seed %d: exit %d\n", workload, policy,
-                seed, code);
-        exit(1);
-    }
-    read_columns(path, ret);
-    unlink(path);
+    const char *columns = proof_temp("columns.csv");
+    const char *pods = proof_text("openb_pod_list_%s", workload);
+    proof_must_run(
+        PROOF_WORDS(proof_muster(), "sim", "--cluster",
+                    proof_text("%s/csv/openb_node_list_gpu_node.csv", data), "--trace",
+                    proof_text("%s/csv/%s.csv.zst", data, pods), "--order",
+                    proof_text("%s/orders/%s.orders.zst", data, pods), "--seed",
+                    proof_text("%d", seed), "--forever", "--policy", policy, "--columns",
+                    columns, "-o", "json", "--out", "/dev/null"),
+        NULL, NULL);
+    read_columns(columns, ret);
 }
 
 static void compare(const char *workload, const struct policy_pair *policy, int seed)
@@ -267,15 +221,8 @@ static double compare_random(const char *workload, int n)
 int main(int argc, char **argv)
 {
     bool all = argc < 2 || !strcmp(argv[1], "all");
-    const char *root = getenv("MUSTER_SHARED"), *src = getenv("MUSTER_SRC");
-    if (root)
-        snprintf(shared, sizeof shared, "%s/data/traces/openb-fgd", root);
-    else
-        snprintf(shared, sizeof shared, "%s/../shared/data/traces/openb-fgd", src ? src : ".");
-    if (access(shared, R_OK)) {
-        printf("fgd-equal: skipped: the published experiment is not at %s\n", shared);
-        return SKIPPED;
-    }
+    proof_begin("fgd-equal");
+    data = proof_shared("data/traces/openb-fgd");
     load_published(&published[ALLOCATION], "analysis_allo_discrete.csv.zst");
     load_published(&published[FRAGMENTATION], "analysis_frag_discrete.csv.zst");
 
@@ -292,8 +239,9 @@ int main(int argc, char **argv)
 
     printf("random: %u of %d workloads outside %.0f standard errors (or %.2f points)\n",
            random_bad, all ? WORKLOADS : 1, RANDOM_SIGMAS, RANDOM_FLOOR);
-    printf("fgd-equal: %llu of %llu cells differ, %u of %u experiments (aim: 0)\n",
-           (unsigned long long)cells_differ, (unsigned long long)cells_compared,
-           experiments_differ, experiments);
-    return cells_differ || random_bad;
+    if (cells_differ || random_bad)
+        proof_miss("the published experiment");
+    return proof_end("%llu of %llu cells differ, %u of %u experiments (aim: 0)",
+                     (unsigned long long)cells_differ, (unsigned long long)cells_compared,
+                     experiments_differ, experiments);
 }
