@@ -183,7 +183,7 @@ void scene_start(struct prop *p, struct records *out)
     p->caps = CAP_DEVICES | CAP_RANKS | CAP_CHECKPOINT |
               (p->guest ? CAP_BIND_EACH : CAP_MAKE);
     p->own_shapes = p->guest && chance(p, 400);
-    p->hostile = 20 + below(p, 300);
+    p->hostile = 100 + below(p, 360);
     types_make(p);
     words_tell(p, out);
     scene_policy(p, out);

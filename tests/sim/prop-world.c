@@ -442,13 +442,15 @@ static void lead_step(struct prop *p, struct records *out)
 
 /* hostility */
 
-/* A remembered task whose claim is in the wanted phase, or NULL. */
-static struct prop_task *aim(struct prop *p, struct records *out, int phase)
+/* A remembered task whose claim is in the wanted phase, with a name if need be, or NULL. */
+static struct prop_task *aim(struct prop *p, struct records *out, int phase, bool named)
 {
-    for (uint32_t tries = 0, n = task_count(p); n && tries < 60; tries++) {
+    for (uint32_t tries = 0, n = task_count(p); n && tries < 150; tries++) {
         /* mostly the younger ones */
         uint32_t back = (uint32_t)below(p, chance(p, 700) && n > 120 ? 120 : n);
         struct prop_task *t = &p->tasks[(p->task_n - 1 - back) % PROP_TASKS];
+        if (named && !t->pod[0])
+            continue;
         struct task_ref ref = ref_of(p, t, out);
         if ((ref.task.len || ref.launch) && p->ask.phase(p->ask.arg, &ref) == phase)
             return t;
@@ -462,7 +464,7 @@ static struct prop_task *stranger(struct prop *p)
     struct prop_task *t = task_new(p);
     t->node = (uint32_t)below(p, p->nnodes);
     t->leaf = t->group = GROUP_NONE;
-    if (chance(p, 500)) {
+    if (chance(p, 700)) {
         snprintf(t->pod, sizeof t->pod, "s%llu", (unsigned long long)p->pod_n++);
     } else {
         snprintf(t->job, sizeof t->job, "j%llu",
@@ -538,8 +540,13 @@ static void hostile_step(struct prop *p, struct records *out)
 {
     int kinds[PROP_KINDS] = {EV_TASK_OFFERED, EV_TASK_GONE, EV_TASK_AT, EV_TASK_REFUSED,
                              EV_TASK_ENDING, EV_TASK_ENDED, EV_STOP_REFUSED};
-    int kind = kinds[below(p, PROP_KINDS)], phase = (int)below(p, PROP_PHASES);
-    struct prop_task *t = phase || chance(p, 500) ? aim(p, out, phase) : stranger(p);
+    /* claims in phase 1, planned, are few; so are strays with a name */
+    static const int phases[] = {0, 0, 1, 1, 1, 2, 3, 4, 5, 5, 5, 5};
+    int kind = kinds[below(p, PROP_KINDS)], phase = phases[below(p, 12)];
+    if (phase == 5 && chance(p, 300))
+        kind = EV_TASK_OFFERED; /* which finds a stray only by its name */
+    bool named = phase == 5 && kind == EV_TASK_OFFERED;
+    struct prop_task *t = phase || chance(p, 500) ? aim(p, out, phase, named) : stranger(p);
     if (!t)
         return;
     lie(p, out, t, kind);
