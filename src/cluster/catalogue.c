@@ -205,12 +205,17 @@ struct str catalogue_name(uint32_t i, int64_t *ret_mem_bytes, bool *ret_cut)
     return str_cut(&rest, '|');
 }
 
-uint32_t catalogue_rings(struct str name, uint32_t n, uint64_t *rings)
+uint8_t catalogue_ring(struct str name)
 {
     const struct row *r = row_find(name);
-    if (!r || !r->ring || n % r->ring || n / r->ring > 8)
+    return r ? r->ring : 0;
+}
+
+uint32_t rings_of_board(uint32_t ring, uint32_t n, uint64_t *rings)
+{
+    if (!ring || n % ring || n / ring > 8)
         return 0;
-    for (uint32_t i = 0; i < n / r->ring; i++)
-        rings[i] = ((UINT64_C(1) << r->ring) - 1) << (i * r->ring);
-    return n / r->ring;
+    for (uint32_t i = 0; i < n / ring; i++)
+        rings[i] = ((UINT64_C(1) << ring) - 1) << (i * ring);
+    return n / ring;
 }

@@ -21,8 +21,10 @@ uint32_t catalogue_count(void);
 /* Row i's name and memory, for listings. */
 struct str catalogue_name(uint32_t i, int64_t *ret_mem_bytes, bool *ret_cut);
 
-/* The rings of a type that has any inside a full node of n devices: masks into rings
- * (room for 8); returns their number, 0: none. Ascend 910B boards: 4 + 4. */
-uint32_t catalogue_rings(struct str name, uint32_t n, uint64_t *rings);
+/* Devices in a ring of the type's boards; 0: it has none. Ascend 910B boards: 4 + 4. */
+uint8_t catalogue_ring(struct str name);
+/* Rings of so many devices on a full node of n: masks into rings (room for 8); returns
+ * their number, 0: none. */
+uint32_t rings_of_board(uint32_t ring, uint32_t n, uint64_t *rings);
 
 #endif

@@ -124,7 +124,7 @@ static int part_read(struct reader *r, struct entry *e, const struct ynode *n,
                      struct part *p)
 {
     int rc;
-    p->at = n;
+    *p = (struct part){.key = p->key, .at = n};
     if ((rc = pattern_expand(n, e->v, &r->tmp, &p->p, r->err)))
         return rc;
     const struct ynode *per = NULL;
@@ -384,13 +384,15 @@ static int node_stamp(struct reader *r, struct entry *e, const struct ynode *at,
 
 int entry_read(struct reader *r, const struct ynode *node, const struct vars *v)
 {
-    struct entry *e = arena_zero(&r->tmp, sizeof *e);
+    struct entry *e = arena_alloc(&r->tmp, sizeof *e);
     const struct ynode *at = ynode_get(node, "name");
     struct pattern name;
     int64_t count = 1;
+    e->d = (struct node_desc){0}; /* the parts are large: each is cleared when it is read */
     e->node = node;
     e->v = v;
     e->per = ynode_get(node, "per");
+    e->nper = 0;
     int rc = ynode_only(node, entry_keys, r->err);
     if (rc)
         return rc;

@@ -116,6 +116,7 @@ static struct file_type *type_get(struct reader *r, struct str name)
     strmap_put(&r->type_at, arena_str(&r->out->arena, name), r->types.n);
     vec_push(&r->types, (struct file_type){.type = t,
                                            .known = catalogue_has(name),
+                                           .ring = catalogue_ring(name),
                                            .modes = DEVICE_WHOLE | DEVICE_SHARE});
     return &r->types.at[r->types.n - 1];
 }
@@ -208,12 +209,12 @@ static int sets_read(struct reader *r, const struct ynode *n, uint32_t count,
 
 /* Rings (given, or those of the type) become legal sets and islands; `legal` adds sets.
  */
-static int sets_apply(struct reader *r, const struct ynode *g, struct str type,
+static int sets_apply(struct reader *r, const struct ynode *g, uint32_t ring,
                       uint32_t count, uint32_t base, struct device_desc *devs,
                       struct node_desc *d, uint64_t *legal)
 {
     uint64_t sets[NODE_LEGAL_MAX], rings[NODE_DEVICES_MAX];
-    uint32_t n = 0, nrings = catalogue_rings(type, count, rings);
+    uint32_t n = 0, nrings = rings_of_board(ring, count, rings);
     const struct ynode *y = ynode_get(g, "rings"), *isles = ynode_get(g, "islands");
     int rc;
     for (uint32_t i = 0; i < nrings; i++)
@@ -309,7 +310,7 @@ static int gpus_read(struct reader *r, const struct ynode *g, const struct vars 
     if ((y = ynode_get(g, "numa")) &&
         (rc = numa_read(r, y, (uint32_t)count, devs + base)))
         return rc;
-    return sets_apply(r, g, type.text, (uint32_t)count, base, devs, d, legal);
+    return sets_apply(r, g, f->ring, (uint32_t)count, base, devs, d, legal);
 }
 
 int devices_read(struct reader *r, const struct ynode *gpus, const struct vars *v,

@@ -13,6 +13,7 @@ struct file_type {
     int64_t reserved_bytes;
     uint8_t modes; /* of devices that say nothing else */
     bool known;    /* named under types, or in the catalogue */
+    uint8_t ring;  /* devices in a ring of the catalogue's board; 0: none */
 };
 
 struct reader {

@@ -64,6 +64,27 @@ static int brace_put(const struct ynode *n, const struct vars *v, struct str *re
     return 0;
 }
 
+/* The usual texts, plain ones and "{column}" alone, need no building. */
+static bool simple_expand(struct str text, const struct vars *v, struct arena *a,
+                          struct pattern *p)
+{
+    const char *open = memchr(text.ptr, '{', text.len);
+    if (!open) {
+        p->text = arena_str(a, text);
+        return true;
+    }
+    struct str name = {text.ptr + 1, text.len - 2};
+    if (open != text.ptr || memchr(text.ptr, '}', text.len) != text.ptr + text.len - 1)
+        return false;
+    for (uint32_t i = 0; i < v->n; i++)
+        if (str_eq(v->names[i], name) && !is_number(name)) {
+            p->text = arena_str(a, str_trim(v->cells[i]));
+            p->column = i;
+            return true;
+        }
+    return false;
+}
+
 int pattern_expand(const struct ynode *n, const struct vars *v, struct arena *a,
                    struct pattern *ret, struct err *err)
 {
@@ -71,6 +92,10 @@ int pattern_expand(const struct ynode *n, const struct vars *v, struct arena *a,
     struct buf out = {0};
     struct pattern p = {.column = UINT32_MAX};
     int rc = ynode_str(n, &rest, err);
+    if (rc == 0 && rest.len && simple_expand(rest, v, a, &p)) {
+        *ret = p;
+        return 0;
+    }
     while (rc == 0 && rest.len) {
         const char *open = memchr(rest.ptr, '{', rest.len);
         size_t plain = open ? (size_t)(open - rest.ptr) : rest.len;

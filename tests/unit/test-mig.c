@@ -165,10 +165,10 @@ static void test_catalogue(void)
        "an unknown name works");
     ok(!catalogue_type(&words, &arena, STR("")), "no name does not");
     uint64_t rings[8];
-    is_int(catalogue_rings(STR("Ascend 910B"), 8, rings), 2,
+    is_int(rings_of_board(catalogue_ring(STR("Ascend 910B")), 8, rings), 2,
            "an Ascend board has two rings");
     is_hex(rings[0] | rings[1] << 8, 0xf00f, "of four");
-    is_int(catalogue_rings(STR("H100"), 8, rings), 0, "an H100 board has none");
+    is_int(rings_of_board(catalogue_ring(STR("H100")), 8, rings), 0, "an H100 board has none");
     for (uint32_t i = 0; i < catalogue_count(); i++) {
         int64_t mem;
         bool mig;
