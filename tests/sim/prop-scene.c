@@ -161,14 +161,19 @@ void scene_policy(struct prop *p, struct records *out)
     uint32_t scorers = 0;
     while (scorer_at(scorers))
         scorers++;
+    /* One draw a statement: the order in which arguments are evaluated is the compiler's. */
+    const char *order = orders[below(p, 2)], *block = blocks[below(p, 4)];
+    const char *node = scorer_at((uint32_t)below(p, scorers))->name;
+    const char *mix = mixes[below(p, 3)];
+    unsigned seed = (unsigned)below(p, 100), launch = (unsigned)(20 + below(p, 300));
+    unsigned grace = (unsigned)below(p, 200), most = 4096;
+    if (chance(p, 300))
+        most = 1 + (unsigned)below(p, 4);
     char text[512];
     int n = snprintf(text, sizeof text,
                      "order: %s\nblock: %s\nnode: %s\nmix: %s\nseed: %u\n"
                      "launch_timeout: %us\nrepair_grace: %us\nmost_questions: %u\n",
-                     orders[below(p, 2)], blocks[below(p, 4)],
-                     scorer_at((uint32_t)below(p, scorers))->name, mixes[below(p, 3)],
-                     (unsigned)below(p, 100), (unsigned)(20 + below(p, 300)),
-                     (unsigned)below(p, 200), chance(p, 300) ? 1 + (unsigned)below(p, 4) : 4096);
+                     order, block, node, mix, seed, launch, grace, most);
     if (chance(p, 50))
         n = snprintf(text, sizeof text, "order: [nonsense\n");
     struct record *r = scene_add(out, EV_POLICY_SET, p->at);
