@@ -12,7 +12,8 @@
  *             bisection so that GPU time a job is the published one. Cut at the
  *             published maximum and then scaled until the sample's mean is the
  *             published mean.
- *   load      a wanted load is met within 1 % by the number of jobs (draws_fit).
+ *   load      a wanted load is met by the number of jobs as near as 24 trials come, then
+ *             by stretching the days (draws_fit).
  *   arrivals  Poisson given their number: rate 1 + 0.6 sin, lowest at 03:00, 0.5 on
  *             days 6 and 7 of a week.
  *   limits    the run time times 1.05 to 4, rounded up to 1 h, 2 h, ... 60 d.
@@ -32,6 +33,7 @@
 #include "trace/jsonl.h"
 
 enum {
+    FIT_ROUNDS = 24,
     SIZES_MAX = 16,
     USERS = 64,
     QUEUES = 8,
@@ -281,16 +283,25 @@ static double draws_make(struct making *m)
 static void draws_fit(struct making *m)
 {
     double capacity = (double)m->nodes * m->site->gpus_per_node * 86400;
-    for (int round = 0; round < 12; round++) {
-        double gpu_s = draws_make(m);
+    double best = INFINITY;
+    uint32_t best_n = m->n;
+    for (int round = 0;; round++) {
+        double gpu_s = draws_make(m); /* for m->n as it stands */
         if (!(m->o->load > 0))
             return;
-        double off = m->o->load * capacity * m->days / gpu_s;
-        if (m->o->jobs)
-            m->days /= off;
-        if (m->o->jobs || fabs(off - 1) < 0.01)
+        double off = m->o->load * capacity * m->days / gpu_s, miss = fabs(off - 1);
+        if (m->o->jobs || miss < 0.01 || round == FIT_ROUNDS) {
+            m->days *= off > 0 ? 1 / off : 1; /* what is left: the days, by a few per cent */
             return;
-        m->n = (uint32_t)fmin(fmax(m->n * off, 1), JOBS_MAX);
+        }
+        if (miss < best) {
+            best = miss;
+            best_n = m->n;
+        }
+        /* one long run of a large job moves the load by per cents: ever smaller steps */
+        m->n = (uint32_t)fmin(fmax(m->n * pow(off, 2.0 / (2 + round)), 1), JOBS_MAX);
+        if (round == FIT_ROUNDS - 1)
+            m->n = best_n;
     }
 }
 
