@@ -22,6 +22,8 @@ struct io {
 
 static void raw(struct io *io, void *p, size_t n)
 {
+    if (n == 0) /* an empty array's p may be NULL */
+        return;
     if (io->out) {
         buf_add(io->out, p, n);
     } else if (io->bad || io->in.len < n) {
