@@ -25,7 +25,7 @@ static bool try_place(const char *dir, const char *kind, const char *name, char 
 
 static bool try_beside_program(const char *kind, const char *name, char path[4096])
 {
-    char exe[1024], above[1040];
+    char exe[1024], above[1040], share[1056];
     ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
     if (len <= 0)
         return false;
@@ -35,7 +35,9 @@ static bool try_beside_program(const char *kind, const char *name, char path[409
         return false;
     *slash = 0;
     snprintf(above, sizeof above, "%s/..", exe);
-    return try_place(exe, kind, name, path) || try_place(above, kind, name, path);
+    snprintf(share, sizeof share, "%s/../share/muster", exe); /* installed anywhere */
+    return try_place(exe, kind, name, path) || try_place(above, kind, name, path) ||
+           try_place(share, kind, name, path);
 }
 
 int data_file_find(const char *kind, const char *variable, const char *name,

@@ -255,7 +255,7 @@ static const struct cmd info_cmd = {
              "parse is\n"
              "named by file, line and column, and the exit code is 2. A quantile q of "
              "n values\n"
-             "is the one at rank ceil(q n).",
+             "is the one at rank ceil(q n); of repair times, as published, floor(q (n - 1)).",
     .options = info_options,
     .examples = info_examples,
     .run = info_run,

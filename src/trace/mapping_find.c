@@ -46,6 +46,7 @@ static void places_list(struct places *p)
             *slash = 0;
             place_add(p, exe, "/formats");
             place_add(p, exe, "/../formats");
+            place_add(p, exe, "/../share/muster/formats"); /* installed anywhere */
         }
     }
 #ifdef MUSTER_DATADIR
