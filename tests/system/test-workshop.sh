@@ -102,4 +102,51 @@ t_is "counts as one skip" "$(tail -n 1 "$T/stdout")" "0 passed, 0 failed, 1 skip
 t_ok "a proof that is skipped" adds \
     '{"name":"p","result":"SKIP","stdout":"p: skipped: no data at x\n"}' 0
 t_like "says why" "$(cat "$T/stdout")" '^  p: p: skipped: no data at x$'
+t_ok "a number sign in a check's name" adds \
+    '{"name":"a","result":"OK","stdout":"ok 1 - job #7 runs\n1..1\n"}' 0
+t_is "does not hide it" "$(tail -n 1 "$T/stdout")" "1 passed, 0 failed, 0 skipped"
+t_fails "a log whose strings look like its keys" adds \
+    '{"name":"a","env":{"name":"b","result":"OK"},"stdout":"\"result\": \"OK\"\\nok\nnot ok 1 - \"stdout\": \\\"\n","result":"FAIL","command":["result","OK"]}' 1
+t_is "misleads nobody" "$(tail -n 1 "$T/stdout")" "0 passed, 1 failed, 0 skipped"
+t_like "nor about the name" "$(cat "$T/stdout")" '^  a: 1 failed \(FAIL\)$'
+
+# Proofs: only a figure with exit 0 holds.
+mkdir -p "$T/built/proofs" "$T/built/bench"
+proves() { # NAME SHELL LINE
+    rm -f "$T"/built/proofs/*
+    printf '#!/bin/sh\n%s\n' "$2" >"$T/built/proofs/$1"
+    chmod +x "$T/built/proofs/$1"
+    MUSTER=/bin/true "$MUSTER_SRC/proofs/run" "$T/built"
+}
+t_ok "a proof that shows its figure" proves p 'echo a; echo "p: 1 (aim: 1)"'
+t_like "holds" "$(cat "$T/stdout")" '^holds +p: 1 \(aim: 1\)$'
+t_is "and is counted" "$(tail -n 1 "$T/stdout")" "1 hold, 0 fail, 0 skipped"
+t_fails "a proof that fails is seen" proves p 'echo "p: 2 (aim: 1)"; exit 1'
+t_is "and counted" "$(tail -n 1 "$T/stdout")" "0 hold, 1 fail, 0 skipped"
+t_fails "a proof without a figure proves nothing" proves p 'echo hello'
+t_fails "a proof that crashes neither" proves p 'echo "p: 1 (aim: 1)"; kill -SEGV $$'
+t_ok "a skipped proof" proves p 'echo "p: skipped: no data"; exit 77'
+t_is "holds nothing" "$(tail -n 1 "$T/stdout")" "0 hold, 0 fail, 1 skipped"
+rm -f "$T"/built/proofs/*
+t_fails "no proof at all is no pass" env MUSTER=/bin/true "$MUSTER_SRC/proofs/run" "$T/built"
+
+# Benches: an aim that is missed, and a program that fails.
+benches() { # NAME WHAT_TIMED_PRINTS WHAT_THE_PROGRAM_DOES
+    printf '#!/bin/sh\n' | tee "$T/built/muster" >"$T/built/bench/timed"
+    echo "echo $2" >>"$T/built/bench/timed"
+    printf '#!/bin/sh\n%s\n' "$3" >"$T/built/bench/bench-x"
+    chmod +x "$T/built/muster" "$T/built/bench/timed" "$T/built/bench/bench-x"
+    "$MUSTER_SRC/bench/run" "$T/built" "$1"
+}
+t_ok "a time within its aim" benches million-jobs "9.5 1000" ""
+t_like "is shown beside it" "$(cat "$T/stdout")" \
+    '^million-jobs +9\.500 s, 1000 MiB +<= 10 s, <= 1024 MiB$'
+t_fails "a time over it" benches million-jobs "10.5 1000" ""
+t_like "is marked" "$(cat "$T/stdout")" '^million-jobs +10\.500 s, 1000 MiB MISSED '
+t_fails "too much memory" benches million-jobs "9.5 1025" ""
+t_ok "a program's own figures" benches bench-x "" 'echo "a-1: 2.50 us p50 (aim <= 3)"'
+t_like "are taken over" "$(cat "$T/stdout")" '^a-1 +2\.50 us p50 +<= 3$'
+t_fails "a program that misses its own aim" benches bench-x "" 'echo "a: 1 us"; exit 1'
+t_fails "a program without figures" benches bench-x "" 'echo hello'
+t_fails "a name that nobody has" benches nobody "" ""
 t_done
