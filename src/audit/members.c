@@ -313,7 +313,8 @@ static void changed(struct audit *a, struct bgang *g, bool fact)
     bool was = g->short_;
     g->short_ = bgang_is_short(g);
     if (g->short_ && !was) {
-        g->grace_until = a->at + a->repair_grace_us;
+        if (fact) /* by a launch of ours it is short until launch_by, no longer */
+            g->grace_until = a->at + a->repair_grace_us;
         bgang_watch(a, g);
     }
 }

@@ -89,7 +89,8 @@ static void is_up(const struct record *r, struct found f)
 
 /* A task that was not expected is ours if it names one of our slots that is empty, not done,
  * of a live job, under the same name if it has one, and is no older than the last launch
- * that ended there (unless it is the task that the slot has by name). Else it is a stray: its room is real, and it must be stopped. */
+ * that ended there (unless it is the task that the slot has by name). Else it is a stray:
+ * its room is real, and it must be stopped. */
 static void adopt(struct audit *a, const struct record *r, struct found f)
 {
     const struct task_ref *t = &r->task_at.ref;

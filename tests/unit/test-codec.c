@@ -467,9 +467,15 @@ static void fill_decision(struct arena *a, struct record *r)
         fill_gang(a, &r->say.gang);
         r->say.node = name(a);
         break;
-    default:
+    default: { /* DE_PASS */
         r->pass.left = (uint32_t)bits(32);
+        r->pass.nsame = (uint32_t)below(5);
+        struct gang_ref *same = NEW(a, struct gang_ref, r->pass.nsame);
+        for (uint32_t i = 0; i < r->pass.nsame; i++)
+            fill_gang(a, &same[i]);
+        r->pass.same = r->pass.nsame ? same : NULL;
         break;
+    }
     }
 }
 
@@ -602,6 +608,19 @@ static bool same_refs(const struct task_ref **a, const struct task_ref **b, uint
     return same;
 }
 
+static bool same_gangs(const struct gang_ref **a, const struct gang_ref **b, uint32_t n)
+{
+    bool same = true;
+    for (uint32_t i = 0; i < n; i++) {
+        struct gang_ref ga, gb;
+        memcpy(&ga, &(*a)[i], sizeof ga);
+        memcpy(&gb, &(*b)[i], sizeof gb);
+        same &= take_gang(&ga, &gb) && memcmp(&ga, &gb, sizeof ga) == 0;
+    }
+    *a = *b = NULL;
+    return same;
+}
+
 static bool same_names(const struct str **a, const struct str **b, uint32_t n)
 {
     bool same = true;
@@ -678,6 +697,9 @@ static bool take_pointers(struct record *a, struct record *b)
     case DE_SAY:
         return take_gang(&a->say.gang, &b->say.gang) &&
                take_str(&a->say.node, &b->say.node);
+    case DE_PASS:
+        return a->pass.nsame == b->pass.nsame &&
+               same_gangs(&a->pass.same, &b->pass.same, a->pass.nsame);
     default: return true;
     }
 }
