@@ -138,7 +138,7 @@ void backoffs_end(struct audit *a)
         if (u64map_get(&a->gang_keys, top.tie) == MAP_NONE)
             continue; /* the gang is no more */
         struct bgang *g = (struct bgang *)(uintptr_t)top.tie;
-        if (g->waits && !g->pends)
+        if (g->waits && !g->pends && g->not_before <= a->at) /* no later one since */
             bgang_wait(a, g);
     }
 }
