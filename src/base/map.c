@@ -152,10 +152,8 @@ static void u64_grow(struct u64map *m)
     free(old.cells);
 }
 
-uint32_t u64map_get(const struct u64map *m, uint64_t key)
+uint32_t u64map_look(const struct u64map *m, uint64_t key)
 {
-    if (m->n == 0)
-        return MAP_NONE;
     const struct u64map_cell *c = u64_find(m, key);
     return c->key == UINT64_MAX ? MAP_NONE : c->value;
 }

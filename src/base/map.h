@@ -26,7 +26,11 @@ struct u64map { /* zero it to make it empty; key UINT64_MAX is not allowed */
     struct u64map_cell *cells;
     uint32_t n, mask;
 };
-uint32_t u64map_get(const struct u64map *m, uint64_t key);
+uint32_t u64map_look(const struct u64map *m, uint64_t key); /* n > 0 */
+static inline uint32_t u64map_get(const struct u64map *m, uint64_t key)
+{
+    return m->n ? u64map_look(m, key) : MAP_NONE; /* many a map stays empty */
+}
 void u64map_put(struct u64map *m, uint64_t key, uint32_t value);
 void u64map_del(struct u64map *m, uint64_t key);
 void u64map_clear(struct u64map *m);

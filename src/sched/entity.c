@@ -184,11 +184,17 @@ static const struct shape *first_leaf(const struct job_spec *spec)
 
 uint32_t tree_intern(struct sched *s, const struct job_spec *spec)
 {
+    if (s->last_tree < s->trees.n && s->trees.at[s->last_tree].refs &&
+        tree_is(s, &s->trees.at[s->last_tree], spec)) {
+        s->trees.at[s->last_tree].refs++;
+        return s->last_tree;
+    }
     uint64_t h = tree_hash(spec->groups, spec->ngroups, first_leaf(spec));
     uint32_t id;
     while ((id = u64map_get(&s->tree_ids, h)) != MAP_NONE) {
         if (tree_is(s, &s->trees.at[id], spec)) {
             s->trees.at[id].refs++;
+            s->last_tree = id;
             return id;
         }
         h = (h + 1) >> 1 << 1 | 1;
@@ -224,14 +230,8 @@ void tree_unref(struct sched *s, uint32_t id)
     *t = (struct tree){0};
 }
 
-uint32_t job_find(const struct sched *s, struct str name)
+uint32_t job_look(const struct sched *s, struct str name)
 {
-    /* the same job is named again and again: launch, reports, ends (scratch) */
-    if (s->last_job < s->jobs.n) {
-        const struct job *j = &s->jobs.at[s->last_job];
-        if (j->live && str_eq(job_name(j), name))
-            return s->last_job;
-    }
     uint32_t id = strmap_get(&s->job_ids, name);
     if (id == MAP_NONE)
         return NONE;
@@ -389,32 +389,10 @@ uint32_t gang_find(const struct sched *s, const struct gang_ref *ref)
     return NONE;
 }
 
-uint32_t slot_find(const struct sched *s, uint32_t gang, struct slot_ref ref)
-{
-    const struct gang *g = &s->gangs.at[gang];
-    const struct tree *t = gang_tree(s, g);
-    const struct tree_root *r = &t->roots[g->root];
-    for (uint32_t i = r->leaf0; i < r->leaf0 + r->nleaves; i++)
-        if (t->leaves[i].group == ref.leaf)
-            return ref.index < t->leaves[i].nslots ? t->leaves[i].slot0 + ref.index : NONE;
-    return NONE;
-}
-
 struct gang_ref gang_ref_of(const struct sched *s, uint32_t gang)
 {
     const struct gang *g = &s->gangs.at[gang];
     return (struct gang_ref){job_name(&s->jobs.at[g->job]), gang_root(s, g)->group, g->copy};
-}
-
-uint32_t slot_leaf(const struct sched *s, uint32_t gang, uint32_t slot)
-{
-    const struct gang *g = &s->gangs.at[gang];
-    const struct tree *t = gang_tree(s, g);
-    const struct tree_root *r = &t->roots[g->root];
-    uint32_t i = r->leaf0;
-    while (slot >= t->leaves[i].slot0 + t->leaves[i].nslots)
-        i++;
-    return i;
 }
 
 struct slot_ref slot_ref_of(const struct sched *s, uint32_t gang, uint32_t slot)

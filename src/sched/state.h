@@ -236,6 +236,7 @@ struct sched {
     struct scratch *scratch;
     uint32_t last_job;         /* scratch: found last, or about to be named */
     uint32_t last_node;        /* the same */
+    uint32_t last_tree;        /* scratch: asked for last, checked field by field */
 };
 
 /* entity.c */
@@ -247,7 +248,7 @@ uint64_t tree_hash_of(const struct sched *s, const struct tree *t);
 void tree_unref(struct sched *s, uint32_t id);
 uint32_t job_create(struct sched *s, const struct job_spec *spec);
 void job_destroy(struct sched *s, uint32_t job);
-uint32_t job_find(const struct sched *s, struct str name);
+uint32_t job_look(const struct sched *s, struct str name);
 uint32_t node_find(struct sched *s, struct str name); /* NODE_NONE: not known */
 uint32_t gang_create(struct sched *s, uint32_t job, uint32_t root, uint32_t copy);
 void gang_destroy(struct sched *s, uint32_t gang);
@@ -257,11 +258,9 @@ static inline struct slot *gang_slot(struct sched *s, uint32_t gang, uint32_t sl
     return g->nslots > 1 ? &g->slots[slot] : &g->one;
 }
 uint32_t gang_find(const struct sched *s, const struct gang_ref *ref);
-uint32_t slot_find(const struct sched *s, uint32_t gang, struct slot_ref ref);
 struct gang_ref gang_ref_of(const struct sched *s, uint32_t gang);
 struct slot_ref slot_ref_of(const struct sched *s, uint32_t gang, uint32_t slot);
 uint32_t slot_shape(const struct sched *s, uint32_t gang, uint32_t slot);
-uint32_t slot_leaf(const struct sched *s, uint32_t gang, uint32_t slot); /* tree leaf index */
 void slot_set_task(struct sched *s, uint32_t gang, uint32_t slot, struct str task);
 static inline struct str job_name(const struct job *j)
 {
@@ -274,6 +273,37 @@ static inline struct tree *gang_tree(const struct sched *s, const struct gang *g
 static inline const struct tree_root *gang_root(const struct sched *s, const struct gang *g)
 {
     return &gang_tree(s, g)->roots[g->root];
+}
+/* The same job is named again and again: launch, reports, ends (a memo, checked by name). */
+static inline uint32_t job_find(const struct sched *s, struct str name)
+{
+    if (s->last_job < s->jobs.n) {
+        const struct job *j = &s->jobs.at[s->last_job];
+        if (j->live && str_eq(job_name(j), name))
+            return s->last_job;
+    }
+    return job_look(s, name);
+}
+/* The slot's number in its gang; NONE: it has no such slot. */
+static inline uint32_t slot_find(const struct sched *s, uint32_t gang, struct slot_ref ref)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    const struct tree *t = gang_tree(s, g);
+    const struct tree_root *r = &t->roots[g->root];
+    const struct tree_leaf *l = &t->leaves[r->leaf0], *end = l + r->nleaves;
+    while (l < end && l->group != ref.leaf)
+        l++;
+    return l < end && ref.index < l->nslots ? l->slot0 + ref.index : NONE;
+}
+/* Index of the slot's leaf in the tree. */
+static inline uint32_t slot_leaf(const struct sched *s, uint32_t gang, uint32_t slot)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    const struct tree *t = gang_tree(s, g);
+    uint32_t i = t->roots[g->root].leaf0;
+    while (slot >= t->leaves[i].slot0 + t->leaves[i].nslots)
+        i++;
+    return i;
 }
 
 /* claim.c */
