@@ -170,7 +170,7 @@ static int pieces_parse(struct scan in, u128 *ret_us)
     uint64_t last = UINT64_MAX;
     u128 sum = 0;
     while (in.p < in.end) {
-        struct amount a;
+        struct amount a = {.over = 1};
         if (scan_digits(&in, &a.whole) == 0 || !scan_fraction(&in, &a))
             return -EINVAL;
         scan_blanks(&in);
@@ -229,7 +229,7 @@ static uint64_t size_factor(struct str name)
 int size_parse(struct str s, uint64_t *ret_bytes, struct err *err)
 {
     struct scan in = scan_of(s);
-    struct amount a;
+    struct amount a = {.over = 1};
     bool good = scan_digits(&in, &a.whole) > 0 && scan_fraction(&in, &a);
     scan_blanks(&in);
     uint64_t factor = good ? size_factor(scan_letters(&in)) : 0;
@@ -245,7 +245,7 @@ int size_parse(struct str s, uint64_t *ret_bytes, struct err *err)
 int milli_parse(struct str s, int64_t *ret_milli, struct err *err)
 {
     struct scan in = scan_of(s);
-    struct amount a;
+    struct amount a = {.over = 1};
     bool good = scan_digits(&in, &a.whole) > 0 && scan_fraction(&in, &a);
     bool milli = good && scan_char(&in, 'm');
     if (!good || in.p != in.end || (milli && a.over > 1))

@@ -88,7 +88,7 @@ char *exact_secs(__int128 us, figure out)
     separate(i128_text(us / US_PER_S, digits), grouped);
     if (left) {
         snprintf(rest, sizeof rest, ".%06lld", (long long)(left < 0 ? -left : left));
-        for (n = strlen(rest); rest[n - 1] == '0'; n--)
+        for (n = strlen(rest); n > 1 && rest[n - 1] == '0'; n--)
             rest[n - 1] = 0;
     }
     snprintf(out, sizeof(figure), "%s%.52s%.8s s",
