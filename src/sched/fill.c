@@ -355,6 +355,38 @@ uint32_t choose_child(const uint64_t *fits, uint32_t n, uint64_t rest)
     return best;
 }
 
+/* Tasks of the shape that one node takes, by what it has least of. */
+static uint64_t node_takes(struct sched *s, const struct asker *a, uint32_t node)
+{
+    const struct node *n = &s->cluster->nodes[node];
+    const struct shape *sh = a->sh;
+    struct use u;
+    if (!score_fits(s->cluster, node, sh, a->types, &u) || !node_eligible(s, sh, node))
+        return 0;
+    uint64_t fit = UINT32_MAX;
+    if (sh->cpu_milli > 0)
+        fit = (uint64_t)(n->cpu_free / sh->cpu_milli);
+    if (sh->mem_bytes > 0 && (uint64_t)(n->mem_free / sh->mem_bytes) < fit)
+        fit = (uint64_t)(n->mem_free / sh->mem_bytes);
+    if (sh->pod_slots && (uint64_t)n->slots_free / sh->pod_slots < fit)
+        fit = (uint64_t)n->slots_free / sh->pod_slots;
+    if (sh->gpu_mode == GPU_WHOLE && n->nwhole / sh->gpu_count < fit)
+        fit = n->nwhole / sh->gpu_count;
+    if (sh->gpu_mode == GPU_SHARE &&
+        (uint64_t)n->gpu_free_milli / shape_gpu_milli(sh) < fit)
+        fit = (uint64_t)n->gpu_free_milli / shape_gpu_milli(sh);
+    return fit ? fit : 1;
+}
+
+uint64_t asker_takes(struct sched *s, const struct asker *a, uint32_t domain, uint64_t need)
+{
+    const struct domain *d = &s->cluster->domains[domain];
+    uint64_t fit = 0;
+    for (uint32_t r = d->rank_lo; r < d->rank_hi && fit < need; r++)
+        fit += node_takes(s, a, s->cluster->order[r]);
+    return fit;
+}
+
 uint32_t fill_domain(struct sched *s, const struct asker *a, uint32_t domain, uint32_t n)
 {
     const struct domain *d = &s->cluster->domains[domain];

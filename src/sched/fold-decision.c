@@ -125,7 +125,8 @@ static void remember_refusal(struct sched *s, uint32_t gang, const struct why *w
         return;
     struct lane *l = &s->lanes.at[g->lane];
     bool asked = why->code == WHY_NEEDS_ROOM || why->code == WHY_TYPE ||
-                 why->code == WHY_CONSTRAINT || why->code == WHY_CPU;
+                 why->code == WHY_CONSTRAINT || why->code == WHY_CPU ||
+                 why->code == WHY_INVALID || why->code == WHY_UNSUPPORTED;
     if (asked && l->heap[0] == gang)
         lane_block(s, g->lane, gang, why);
 }

@@ -23,9 +23,8 @@ struct attempt {
     const struct tree_root *root;
     uint32_t size[JOB_GROUPS_MAX]; /* by leaf of the root: tasks of one copy */
     uint32_t copy[JOB_GROUPS_MAX]; /* by leaf: next copy */
-    uint32_t tries;
     uint32_t level_tried;          /* depth that the reason speaks of */
-    uint64_t best_fit;
+    word_t unknown_level;          /* asked for, but no level of this cluster */
 };
 
 struct scratch *scratch_create(void)
@@ -274,8 +273,12 @@ static uint32_t leaf_deal(struct attempt *at, const struct group_spec *g,
                         ? g->spread_most : 0;
     if (g->balanced && !g->segment_size && depth == UINT32_MAX)
         depth = s->cluster->domains[d].depth + 1;
+    if (depth == UINT32_MAX && g->segment_size) {
+        at->unknown_level = g->segment_level;
+        return 0;
+    }
     if (depth == UINT32_MAX)
-        return g->segment_size ? 0 : fill_domain(s, a, d, n);
+        return fill_domain(s, a, d, n);
     if (depth > s->cluster->nlevels)
         return deal_nodes(at, a, d, n, unit);
     if (depth <= s->cluster->domains[d].depth) /* d is inside one such domain already */
@@ -332,11 +335,35 @@ static uint32_t fill_slots(struct attempt *at, const struct tree_leaf *l, uint32
     return got;
 }
 
+/* The copy's n tasks under d: its whole segments, then what is left over as a short one. */
+static bool copy_deal(struct attempt *at, const struct tree_leaf *l, const struct asker *a,
+                      uint32_t d, uint32_t copy, uint32_t n)
+{
+    struct sched *s = at->s;
+    const struct group_spec *g = &at->tree->groups[l->group];
+    uint32_t from = s->scratch->plan.n, tail = g->segment_size ? n % g->segment_size : 0;
+    if (n == 1 && !g->segment_size) {
+        if (!fill_one(s, a, d, s->seq))
+            return false;
+    } else if (leaf_deal(at, g, a, d, n - tail) < n - tail) {
+        return false;
+    }
+    give_slots(at, l, copy, from, 0);
+    if (tail == 0)
+        return true;
+    struct group_spec last = *g;
+    last.segment_size = tail;
+    uint32_t rest = s->scratch->plan.n;
+    if (leaf_deal(at, &last, a, d, tail) < tail)
+        return false;
+    give_slots(at, l, copy, rest, n - tail);
+    return true;
+}
+
 static bool place_leaf(struct attempt *at, uint32_t li, uint32_t d)
 {
     struct sched *s = at->s;
     const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0 + li];
-    const struct group_spec *g = &at->tree->groups[l->group];
     struct asker a = asker_of(at, l);
     uint32_t from = s->scratch->plan.n, copy = at->copy[li];
     uint32_t n = copy_wants(at, l, copy, at->size[li]);
@@ -349,39 +376,24 @@ static bool place_leaf(struct attempt *at, uint32_t li, uint32_t d)
         return fill_slots(at, l, copy, d, NODE_NONE, n) == n;
     }
     d = search_domain(s, a.sh, d);
-    uint32_t tail = g->segment_size ? n % g->segment_size : 0;
-    uint32_t got = 0;
     uint64_t types = a.types;
     uint64_t one = types & ((s->cluster->ntypes < 64 ? UINT64_C(1) << s->cluster->ntypes : 0) - 1);
-    bool choose = a.sh->gpu_mode == GPU_WHOLE && n > 1 && (one & (one - 1));
+    bool choose = a.sh->gpu_mode == GPU_WHOLE && n > 1 && (one & (one - 1)), ok = false;
     /* One GPU type for all ranks where that is possible: a mixed gang runs at the slowest. */
-    for (uint64_t m = choose ? one : 0; m && got < n - tail; m &= m - 1) {
+    for (uint64_t m = choose ? one : 0; m && !ok; m &= m - 1) {
         a.types = m & -m;
         trail_undo(s, from);
-        got = asker_fit(s, &a, d) >= n ? leaf_deal(at, g, &a, d, n - tail) : 0;
+        ok = asker_fit(s, &a, d) >= n && copy_deal(at, l, &a, d, copy, n);
     }
-    if (got < n - tail) {
-        a.types = types;
+    a.types = types;
+    if (!ok) {
         trail_undo(s, from);
-        got = n == 1 ? fill_one(s, &a, d, s->seq) : leaf_deal(at, g, &a, d, n - tail);
-    }
-    if (got == n - tail) {
-        give_slots(at, l, copy, from, 0);
-        uint32_t rest = s->scratch->plan.n;
-        if (tail) {
-            struct group_spec last = *g;
-            last.segment_size = tail;
-            got += leaf_deal(at, &last, &a, d, tail);
-            if (got == n)
-                give_slots(at, l, copy, rest, n - tail);
-        }
+        ok = copy_deal(at, l, &a, d, copy, n);
     }
     if (s->scratch->plan.n > s->scratch->best_placed)
         s->scratch->best_placed = s->scratch->plan.n;
-    if (got < n)
-        return false;
-    at->copy[li]++;
-    return true;
+    at->copy[li] += ok;
+    return ok;
 }
 
 static uint32_t leaf_index(const struct attempt *at, uint16_t group)
@@ -400,6 +412,47 @@ static bool under(const struct tree *t, uint16_t g, uint16_t top)
     return false;
 }
 
+/* Tasks of leaf i that the coming copy of group g wants to have placed. */
+static uint64_t leaf_need(const struct attempt *at, uint32_t i, uint16_t g)
+{
+    const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0 + i];
+    uint32_t copies = 1;
+    uint64_t need = 0;
+    for (uint16_t up = l->group; up != g && up != GROUP_NONE; up = at->tree->groups[up].parent)
+        copies *= up == l->group ? 1 : at->tree->groups[up].count.want;
+    for (uint32_t k = 0; k < copies && at->copy[i] + k < l->copies; k++)
+        need += copy_wants(at, l, at->copy[i] + k, at->size[i]);
+    return need;
+}
+
+/* The same, asked of every node under the domain. */
+static bool group_takes(struct attempt *at, uint16_t g, uint32_t d)
+{
+    for (uint32_t i = 0; i < at->root->nleaves; i++) {
+        const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0 + i];
+        if (!under(at->tree, l->group, g))
+            continue;
+        struct asker a = asker_of(at, l);
+        uint64_t need = leaf_need(at, i, g);
+        if (asker_takes(at->s, &a, d, need) < need)
+            return false;
+    }
+    return true;
+}
+
+/* Do counts alone say what a domain holds? They do for whole GPUs; a first failure shows
+ * that something else is short. */
+static bool counts_tell(const struct attempt *at, uint16_t g)
+{
+    for (uint32_t i = 0; i < at->root->nleaves; i++) {
+        const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0 + i];
+        if (under(at->tree, l->group, g) &&
+            at->s->shapes.at[l->shape].shape.gpu_mode != GPU_WHOLE)
+            return false;
+    }
+    return true;
+}
+
 /* Could the domain hold all leaves under g by counts alone, and how tightly? */
 static bool group_fits(struct attempt *at, uint16_t g, uint32_t d, uint64_t *ret_slack)
 {
@@ -410,15 +463,7 @@ static bool group_fits(struct attempt *at, uint16_t g, uint32_t d, uint64_t *ret
         if (!under(at->tree, l->group, g))
             continue;
         struct asker a = asker_of(at, l);
-        uint64_t need = at->size[i], fit = asker_fit(at->s, &a, d);
-        for (uint16_t up = at->tree->groups[l->group].parent; up != GROUP_NONE && l->group != g;
-             up = at->tree->groups[up].parent) {
-            if (up == g)
-                break;
-            need *= at->tree->groups[up].count.want;
-        }
-        if (fit > at->best_fit && l == &at->tree->leaves[at->root->leaf0])
-            at->best_fit = fit;
+        uint64_t need = leaf_need(at, i, g), fit = asker_fit(at->s, &a, d);
         ok = ok && fit >= need;
         slack += fit - need;
     }
@@ -450,7 +495,6 @@ static bool try_body(struct attempt *at, uint16_t g, uint32_t d)
     memcpy(copy, at->copy, sizeof copy);
     if (place_body(at, g, d))
         return true;
-    at->tries++; /* only what failed: a gang may have more groups than the bound */
     trail_undo(at->s, mark);
     memcpy(at->copy, copy, sizeof copy);
     return false;
@@ -465,7 +509,7 @@ static bool place_at_depth(struct attempt *at, uint16_t g, uint32_t d, uint32_t 
     struct scratch *sc = s->scratch;
     uint32_t base = sc->fits.n, first, end, parent = d;
     uint64_t slack, above = 0;
-    bool done = false;
+    bool done = false, told = counts_tell(at, g);
     domain_span(c, d, depth, &first, &end);
     for (uint32_t i = first; i < end; i++) { /* pairs: its slack, its parent's */
         if (c->domains[i].parent != parent) {
@@ -475,7 +519,7 @@ static bool place_at_depth(struct attempt *at, uint16_t g, uint32_t d, uint32_t 
         vec_push(&sc->fits, group_fits(at, g, i, &slack) ? slack : UINT64_MAX);
         vec_push(&sc->fits, above);
     }
-    while (!done && at->tries < DOMAINS_TRIED_MAX) {
+    for (uint32_t tries = 0; !done && tries < DOMAINS_TRIED_MAX;) {
         uint32_t best = NONE;
         for (uint32_t i = 0; i < end - first; i++) {
             const uint64_t *it = &sc->fits.at[base + 2 * i];
@@ -487,7 +531,11 @@ static bool place_at_depth(struct attempt *at, uint16_t g, uint32_t d, uint32_t 
         if (best == NONE)
             break;
         sc->fits.at[base + 2 * best] = UINT64_MAX;
+        if (!told && !group_takes(at, g, first + best))
+            continue; /* not for lack of luck: it costs no try */
         done = try_body(at, g, first + best);
+        tries += !done;
+        told = false;
     }
     sc->fits.n = base;
     return done;
@@ -538,8 +586,10 @@ static bool place_group(struct attempt *at, uint16_t g, uint32_t d)
     const struct group_spec *spec = &at->tree->groups[g];
     uint32_t here = s->cluster->domains[d].depth;
     uint32_t req = level_depth(s, spec->required), pref = level_depth(s, spec->preferred);
-    if (spec->required && req == UINT32_MAX)
-        return false; /* no such level here: sched_check said so */
+    if (spec->required && req == UINT32_MAX) {
+        at->unknown_level = spec->required;
+        return false;
+    }
     if (req == UINT32_MAX || req < here)
         req = here;
     if (req > at->level_tried)
@@ -563,7 +613,6 @@ static bool attempt_run(struct attempt *at)
 {
     struct scratch *sc = at->s->scratch;
     memset(at->copy, 0, at->root->nleaves * sizeof at->copy[0]);
-    at->tries = 0;
     sc->fits.n = 0;
     vec_clear(&sc->plan);
     bool ok = place_group(at, at->root->group, 0);
@@ -645,6 +694,11 @@ static void explain_refusal(struct attempt *at, struct why *why)
     const struct shape *sh = a.sh;
     memset(why, 0, sizeof *why);
     why->need = at->root->min;
+    if (at->unknown_level) {
+        why->code = WHY_INVALID;
+        why->level = (uint16_t)at->unknown_level;
+        return;
+    }
     if (at->level_tried && at->level_tried <= s->cluster->nlevels)
         why->level = (uint16_t)s->cluster->levels[at->level_tried - 1];
     if (sh->gpu_mode == GPU_WHOLE && widest_lane(s, a.types) < sh->gpu_count) {
@@ -657,13 +711,13 @@ static void explain_refusal(struct attempt *at, struct why *why)
     uint32_t depth = at->level_tried <= s->cluster->nlevels ? at->level_tried : 0, first, end;
     domain_span(s->cluster, 0, depth, &first, &end);
     for (uint32_t d = first; d < end; d++) {
-        uint64_t fit = asker_fit(s, &a, d);
+        uint64_t fit = sh->gpu_mode == GPU_WHOLE ? asker_fit(s, &a, d)
+                                                 : asker_takes(s, &a, d, at->root->min);
         best = fit > best ? fit : best;
     }
     why->other = end - first;
-    bool counted = sh->gpu_mode == GPU_WHOLE;
-    bool room = counted ? best >= at->root->min : false;
-    why->have = counted && !room ? (uint32_t)best : s->scratch->best_placed;
+    bool room = best >= at->root->min;
+    why->have = room ? s->scratch->best_placed : (uint32_t)best;
     if (why->have >= why->need)
         why->have = why->need ? why->need - 1 : 0;
     why->code = !room ? WHY_NEEDS_ROOM
@@ -704,8 +758,21 @@ static void attempt_init(struct attempt *at, struct sched *s, uint32_t gang)
     at->gang = gang;
     at->tree = gang_tree(s, &s->gangs.at[gang]);
     at->root = &at->tree->roots[s->gangs.at[gang].root];
-    at->tries = at->level_tried = 0;
-    at->best_fit = 0;
+    at->level_tried = 0;
+    at->unknown_level = WORD_NONE;
+}
+
+/* Topology over several gangs (a level or a cap that stands above the gang's root, or a cap
+ * on tasks that are gangs of one) is not kept here, so it must not be passed over. */
+static bool is_supported(const struct attempt *at)
+{
+    const struct group_spec *groups = at->tree->groups, *root = &groups[at->root->group];
+    if (root->shape != GROUP_NONE && root->spread_kind)
+        return false;
+    for (uint16_t g = root->parent; g != GROUP_NONE; g = groups[g].parent)
+        if (groups[g].required || groups[g].segment_size || groups[g].spread_kind)
+            return false;
+    return true;
 }
 
 bool place_gang(struct sched *s, uint32_t gang, struct why *why)
@@ -714,6 +781,10 @@ bool place_gang(struct sched *s, uint32_t gang, struct why *why)
     struct attempt at;
     uint32_t want[JOB_GROUPS_MAX];
     attempt_init(&at, s, gang);
+    if (!is_supported(&at)) {
+        *why = (struct why){.code = WHY_UNSUPPORTED, .need = at.root->min};
+        return false;
+    }
     bool elastic = false;
     sc->best_placed = 0;
     vec_clear(&sc->spread);
@@ -732,6 +803,7 @@ bool place_gang(struct sched *s, uint32_t gang, struct why *why)
     bool ok = s->cluster->nranks && attempt_run(&at);
     if (!ok && elastic && s->cluster->nranks)
         ok = place_elastic(&at, want);
+    ok = ok && sc->plan.n > 0; /* members that are done may cover the minimum: one more must fit */
     if (ok)
         attempt_close(s);
     else

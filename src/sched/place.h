@@ -48,6 +48,9 @@ struct asker { /* what a leaf asks of each of its tasks */
     uint32_t spread_lo, spread_hi; /* the slots of the gang that share the cap */
 };
 uint64_t asker_fit(const struct sched *s, const struct asker *a, uint32_t domain);
+/* Tasks that the nodes under the domain would take one by one, as far as `need`: an upper
+ * bound that asks each node. O(nodes under it). */
+uint64_t asker_takes(struct sched *s, const struct asker *a, uint32_t domain, uint64_t need);
 uint32_t fill_domain(struct sched *s, const struct asker *a, uint32_t domain, uint32_t n);
 uint32_t fill_node(struct sched *s, const struct asker *a, uint32_t node, uint32_t n);
 /* The best node for one task under the domain; takes it. */
