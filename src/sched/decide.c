@@ -478,13 +478,8 @@ static void say_the_rest(struct pass *p)
     }
 }
 
-void sched_decide(struct sched *s, struct records *out)
+static __attribute__((noinline)) void pass(struct sched *s, struct records *out)
 {
-    if (!s->synced || !s->leading)
-        return;
-    if (s->strays == NONE && s->attention == NONE && !s->asks.n && !s->active.n &&
-        !s->unsaid.n)
-        return; /* as at most borders: nobody needs anything */
     struct pass p = {.s = s, .out = out};
     stop_strays(&p);
     if (s->attention != NONE)
@@ -508,4 +503,14 @@ void sched_decide(struct sched *s, struct records *out)
         emit(&p);
     }
     vec_done(&p.same);
+}
+
+void sched_decide(struct sched *s, struct records *out)
+{
+    if (!s->synced || !s->leading)
+        return;
+    bool quiet = s->strays == NONE && s->attention == NONE && !s->asks.n && !s->active.n &&
+                 !s->unsaid.n;
+    if (!quiet) /* at most borders nobody needs anything */
+        pass(s, out);
 }

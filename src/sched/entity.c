@@ -182,19 +182,28 @@ static const struct shape *first_leaf(const struct job_spec *spec)
     return NULL;
 }
 
+/* Worlds keep the shapes that many jobs ask for, so their address is a good guess; the guess
+ * is compared as a whole, and which index a tree gets does not depend on it. */
+static uint32_t *tree_memo(struct sched *s, const struct job_spec *spec)
+{
+    uint64_t h = (uint64_t)(uintptr_t)spec->shapes * 0x9E3779B97F4A7C15ull;
+    return &s->tree_memo[h >> (64 - TREE_MEMO_BITS)];
+}
+
 uint32_t tree_intern(struct sched *s, const struct job_spec *spec)
 {
-    if (s->last_tree < s->trees.n && s->trees.at[s->last_tree].refs &&
-        tree_is(s, &s->trees.at[s->last_tree], spec)) {
-        s->trees.at[s->last_tree].refs++;
-        return s->last_tree;
+    uint32_t *memo = tree_memo(s, spec);
+    if (*memo < s->trees.n && s->trees.at[*memo].refs &&
+        tree_is(s, &s->trees.at[*memo], spec)) {
+        s->trees.at[*memo].refs++;
+        return *memo;
     }
     uint64_t h = tree_hash(spec->groups, spec->ngroups, first_leaf(spec));
     uint32_t id;
     while ((id = u64map_get(&s->tree_ids, h)) != MAP_NONE) {
         if (tree_is(s, &s->trees.at[id], spec)) {
             s->trees.at[id].refs++;
-            s->last_tree = id;
+            *memo = id;
             return id;
         }
         h = (h + 1) >> 1 << 1 | 1;
@@ -341,9 +350,10 @@ uint32_t gang_create(struct sched *s, uint32_t job, uint32_t root, uint32_t copy
         vec_push(&s->gangs, (struct gang){0});
     }
     struct gang *g = &s->gangs.at[id];
-    *g = (struct gang){.job = job, .root = root, .copy = copy, .live = true, .lane = NONE,
-                       .attention_next = NONE, .tried_epoch = UINT64_MAX};
-    g->nslots = s->trees.at[s->jobs.at[job].tree].roots[root].slots;
+    uint32_t tree = s->jobs.at[job].tree;
+    *g = (struct gang){.job = job, .root = root, .copy = copy, .tree = tree, .live = true,
+                       .lane = NONE, .attention_next = NONE, .tried_epoch = UINT64_MAX};
+    g->nslots = s->trees.at[tree].roots[root].slots;
     if (g->nslots > 1)
         g->slots = mem_zero(g->nslots * sizeof *g->slots);
     struct slot *slots = g->nslots > 1 ? g->slots : &g->one;

@@ -103,6 +103,7 @@ enum gang_phase {
 
 struct gang {
     uint32_t job, root, copy;
+    uint32_t tree;         /* the job's */
     uint32_t nslots;
     struct slot *slots;
     struct slot one;       /* slots of a gang of one */
@@ -162,6 +163,7 @@ struct lane {
     uint32_t domain;       /* search domain of its shapes (scratch) */
 };
 
+enum { TREE_MEMO_BITS = 6 };
 enum { NODE_HOLDS = 4, NODE_PUTS = 7 };
 struct node_account {        /* GPU milli on one node */
     int64_t held[NODE_HOLDS]; /* by what holds it: useful, starting, saving, held */
@@ -236,7 +238,7 @@ struct sched {
     struct scratch *scratch;
     uint32_t last_job;         /* scratch: found last, or about to be named */
     uint32_t last_node;        /* the same */
-    uint32_t last_tree;        /* scratch: asked for last, checked field by field */
+    uint32_t tree_memo[1 << TREE_MEMO_BITS]; /* scratch: guesses, by the shapes' address */
 };
 
 /* entity.c */
@@ -268,7 +270,7 @@ static inline struct str job_name(const struct job *j)
 }
 static inline struct tree *gang_tree(const struct sched *s, const struct gang *g)
 {
-    return &s->trees.at[s->jobs.at[g->job].tree];
+    return &s->trees.at[g->tree];
 }
 static inline const struct tree_root *gang_root(const struct sched *s, const struct gang *g)
 {
