@@ -17,8 +17,9 @@
  *   Invariants 2 and 7 are judged at its end; they bind only while synced and leading, and
  *   when the pass left nothing undone (its bound is counted in questions, not in gangs).
  * - Done members count towards a gang's minimum; issued ones do not.
- * - "In repair grace" is counted from when the gang fell below its minimum (or was found so
- *   at `synced`), for the policy's repair_grace; each launch or hold for it allows it until
+ * - "In repair grace" is counted from when the gang lost a member while it was whole, and
+ *   again from when it fell below its minimum or was found so at `synced`, for the policy's
+ *   repair_grace of that time; each launch or hold for it allows it until
  *   its launch_by or until; a refused stop or launch until it may be tried again.
  * - A task that ends `lost` leaves its node unsynced: nothing goes there before `synced`
  *   names that node (or a new uid makes it another node).

@@ -67,6 +67,7 @@ struct bgang {
     uint32_t nleaves, nslots;
     struct bslot *slots;
     bool robbed;            /* lost members at a sync */
+    bool whole;             /* all its members run, or are done */
     bool over, waits, pends, failed; /* pends: waits and may be tried */
     bool said;
     bool short_;            /* below its minimum while it holds room */

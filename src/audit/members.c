@@ -6,8 +6,8 @@
  * largest number of slots it was ever launched or adopted with since it last waited.
  * It is short when some leaf has fewer running (or done) slots than that leaf's minimum
  * while the gang holds planned, issued or running room. Short is allowed until the latest
- * of: launch_by of its last launch, repair_grace after it became short (or was found so at
- * `synced`), the until of a hold, the time a refused stop or launch may be tried again.
+ * of: launch_by of its last launch, repair_grace after it was whole last, after it became
+ * short, and after it was found so at `synced`, the until of a hold, the time a refused stop or launch may be tried again.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "audit/book.h"
 
@@ -308,13 +308,17 @@ static void changed(struct audit *a, struct bgang *g, bool fact)
     have = t.issued + t.running + t.planned + g->done;
     if (fact && !won && t.issued + t.running && have >= g->target && have < g->nslots)
         g->target = have + lacks(g); /* enough in all, but of the wrong leaf */
-    if (t.running + g->done >= g->target && !t.ending && !t.issued && !won)
-        g->failed = false; /* whole again: its failure is overcome, no back-off for it */
+    bool whole = t.running + g->done >= g->target && !t.ending && !t.issued && !won;
+    if (whole)
+        g->failed = false; /* its failure is overcome: no back-off for it */
+    else if (g->whole && fact)
+        g->grace_until = latest(g->grace_until, a->at + a->repair_grace_us);
+    g->whole = whole;
     bool was = g->short_;
     g->short_ = bgang_is_short(g);
     if (g->short_ && !was) {
         if (fact) /* by a launch of ours it is short until launch_by, no longer */
-            g->grace_until = a->at + a->repair_grace_us;
+            g->grace_until = latest(g->grace_until, a->at + a->repair_grace_us);
         bgang_watch(a, g);
     }
 }
