@@ -148,7 +148,8 @@ static double set_value(const struct frag *f, const uint16_t *e, uint32_t n,
         sum_milli += e[at] & 1023;
     idle = sum_milli;
     double bucket[6] = {0}, sum = 0;
-    const struct mix_item *m = f->mix->items.at, *end = m + f->mix->items.n;
+    const struct mix_item *m = f->mix->items.at,
+                          *end = f->mix->items.n ? m + f->mix->items.n : m;
     for (const uint16_t *k = f->milli_of; m < end; m++, k++) {
         bool cpu_fits = cpu_milli >= m->cpu_milli;
         if (!m->gpu_count)
@@ -332,7 +333,8 @@ double frag_value(struct frag *f, uint32_t set, uint32_t level)
     }
     if (s->values[level] < 0) {
         int64_t cpu = level ? f->front.levels[level - 1] : -1;
-        s->values[level] = set_value(f, f->entries.at + s->first, s->n, cpu);
+        const uint16_t *e = s->n ? f->entries.at + s->first : NULL;
+        s->values[level] = set_value(f, e, s->n, cpu);
     }
     return s->values[level];
 }
