@@ -18,6 +18,8 @@ struct cluster *cluster_create(struct words *words)
     c->more = mem_zero(sizeof *c->more);
     c->changed_head = NODE_NONE;
     c->stale = true;
+    c->devices_room = 64; /* never NULL: a node without devices points into it too */
+    c->devices = mem_zero(c->devices_room * sizeof *c->devices);
     return c;
 }
 
