@@ -138,13 +138,22 @@ static void task_at(struct audit *a, const struct record *r, struct found f)
         is_up(r, f);
         bgang_changed(a, f.gang);
         return;
-    default: /* it moves, and stays what it is */
-        move(a, r, f.claim);
-        f.claim->seen = true;
-        if (phase == BP_RUNNING && r->task_at.phase == TASK_READY) {
+    default: { /* it moves, and stays what it is; but a stop that a sync shows lost is undone */
+        struct bclaim *c = f.claim;
+        bool lost_stop = phase == BP_ENDING && c->ours && !c->seen;
+        c->seen = true;
+        if (lost_stop) {
+            int64_t since = c->since + (a->at - c->useful_to);
+            book_claim_phase(a, c, BP_RUNNING);
+            c->since = since;
+            c->asked = c->ours = false;
+        }
+        move(a, r, c);
+        if (lost_stop || (phase == BP_RUNNING && r->task_at.phase == TASK_READY)) {
             is_up(r, f);
             bgang_changed(a, f.gang);
         }
+    }
     }
 }
 
@@ -220,6 +229,13 @@ static void ended(struct audit *a, const struct record *r, struct found f)
     }
     if (!ours && how != ENDED_DONE && g->job->spec.on_loss == LOSS_IGNORE)
         bgang_shrink(g);
+    if (g->failed && g->job->spec.on_loss == LOSS_MEMBER && g->tries > g->job->spec.tries) {
+        struct bjob *j = g->job;
+        uint32_t jobs = a->jobs.n;
+        bjob_stop(a, j); /* members are mended one by one, but not for ever */
+        if (a->jobs.n < jobs)
+            return; /* the job is over */
+    }
     bgang_changed(a, g);
 }
 
@@ -253,7 +269,7 @@ static void offered(struct audit *a, const struct record *r, struct found f)
     if (s->task.len && !str_eq(s->task, r->task_offered.ref.task))
         return; /* the slot has another task */
     book_slot_task(a, f.gang, f.slot, r->task_offered.ref.task);
-    s->offered = true;
+    s->offered = s->seen = true;
     s->gated = r->task_offered.gated;
     if (r->task_offered.shape && !s->claim) {
         if (!s->shape)

@@ -321,10 +321,17 @@ static bool concerns(const struct bclaim *c, const struct bnode *n)
 static void sync_begin(struct audit *a, struct bnode *n)
 {
     for (uint32_t i = 0; i < a->claims.n; i++)
-        if (concerns(a->claims.at[i], n))
+        if (concerns(a->claims.at[i], n)) {
             a->claims.at[i]->seen = false;
+            if (a->claims.at[i]->phase == BP_STRAY)
+                a->claims.at[i]->asked = false; /* that stop may be lost */
+        }
     if (n)
         return;
+    for (uint32_t i = 0; i < a->jobs.n; i++)
+        for (uint32_t k = 0; k < a->jobs.at[i]->ngangs; k++)
+            for (uint32_t m = 0; m < a->jobs.at[i]->gangs[k].nslots; m++)
+                a->jobs.at[i]->gangs[k].slots[m].seen = false;
     a->synced = false;
     a->syncing = true;
     for (uint32_t i = 0; i < a->nodes.n; i++)
@@ -350,6 +357,20 @@ static void claim_vanish(struct audit *a, struct bclaim *c)
     g->robbed = true;
 }
 
+/* Offered tasks that the sync did not name are not there. */
+static void offers_vanish(struct audit *a, struct bgang *g)
+{
+    for (uint32_t m = 0; m < g->nslots; m++) {
+        struct bslot *s = &g->slots[m];
+        if (!s->task.len || s->seen || (s->claim && s->claim->phase != BP_PLANNED))
+            continue;
+        s->offered = s->gated = false;
+        book_slot_task(a, g, m, (struct str){0});
+        if (g->waits)
+            bgang_wait(a, g);
+    }
+}
+
 static void world_synced(struct audit *a, uint32_t caps)
 {
     a->caps = caps;
@@ -364,6 +385,8 @@ static void world_synced(struct audit *a, uint32_t caps)
     for (uint32_t i = 0; i < a->jobs.n; i++) {
         for (uint32_t k = 0; k < a->jobs.at[i]->ngangs; k++) {
             struct bgang *g = &a->jobs.at[i]->gangs[k];
+            if (!(caps & CAP_MAKE))
+                offers_vanish(a, g);
             bgang_grace(a, g);
             if (g->waits && !g->pends)
                 bgang_wait(a, g); /* what kept it back may have been the old world */
@@ -397,8 +420,10 @@ void told_sync(struct audit *a, const struct record *r)
 {
     if (r->kind == EV_LEAD) {
         a->leading = r->lead.held;
-        if (r->lead.term > a->term)
+        if (r->lead.term > a->term) {
             a->term = r->lead.term;
+            a->synced = false; /* nothing is decided before all is asserted anew */
+        }
         return;
     }
     struct bnode *n = NULL;

@@ -60,8 +60,10 @@ static void room_take(struct sched *s, struct claim *c)
     assert(!c->taken && c->use.node != NODE_NONE);
     cluster_take(s->cluster, &c->use);
     c->taken = true;
-    if (c->shape != NONE && s->shapes.at[c->shape].tagged)
+    if (c->shape != NONE && s->shapes.at[c->shape].tagged) {
         tally_claim(s, c->shape, c->use.node, 1);
+        lanes_wake_constrained(s);
+    }
     account_claim(s, c, 1);
 }
 
@@ -72,8 +74,10 @@ static void room_give(struct sched *s, struct claim *c)
     cluster_give(s->cluster, &c->use);
     c->taken = false;
     account_claim(s, c, -1); /* after: it looks at what is free now */
-    if (c->shape != NONE && s->shapes.at[c->shape].tagged)
+    if (c->shape != NONE && s->shapes.at[c->shape].tagged) {
         tally_claim(s, c->shape, c->use.node, -1);
+        lanes_wake_constrained(s);
+    }
 }
 
 static bool planned_before(const struct sched *s, uint32_t a, uint32_t b)

@@ -338,7 +338,7 @@ static void mend(struct pass *p, uint32_t gang)
     struct sched *s = p->s;
     struct gang *g = &s->gangs.at[gang];
     struct why why;
-    if (g->tried_epoch == s->free_epoch)
+    if (g->tried_epoch == s->free_epoch || g->not_before > s->at)
         return;
     p->questions++;
     if (place_missing(s, gang, &why))

@@ -80,13 +80,9 @@ void tally_node(struct sched *s, uint32_t node, int sign)
     for (uint32_t p = 0; p < d->nparts; p++) {
         uint64_t key = (uint64_t)d->parts[p].key << 32 | d->parts[p].value;
         uint32_t n = u64map_get(&s->part_nodes, key);
-        n = (n == MAP_NONE ? 0 : n) + (uint32_t)sign;
-        if (n == 1 && sign > 0)
-            vec_push(&s->parts, key);
-        if (n)
-            u64map_put(&s->part_nodes, key, n);
-        else
-            u64map_del(&s->part_nodes, key);
+        if (n == MAP_NONE)
+            vec_push(&s->parts, key); /* once: the count stays when it falls to zero */
+        u64map_put(&s->part_nodes, key, (n == MAP_NONE ? 0 : n) + (uint32_t)sign);
         for (uint32_t t = 0; t < d->ntags; t++)
             tally_add(s, place_key(TALLY_NODES, d->tags[t], d->parts[p].key,
                                    d->parts[p].value), sign);
@@ -110,7 +106,7 @@ static bool spread_ok(const struct sched *s, const struct constraint *c, uint32_
     uint32_t least = UINT32_MAX;
     for (uint32_t i = 0; i < s->parts.n; i++) {
         if (s->parts.at[i] >> 32 != c->key ||
-            u64map_get(&s->part_nodes, s->parts.at[i]) == MAP_NONE)
+            u64map_get(&s->part_nodes, s->parts.at[i]) == 0)
             continue;
         uint32_t n = tally_get(s, place_key(TALLY_CARRY, c->tag, c->key,
                                             (uint32_t)s->parts.at[i]));

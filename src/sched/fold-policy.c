@@ -7,7 +7,7 @@
 void mix_refresh(struct sched *s)
 {
     struct words own = {0};
-    s->mix_stale = false;
+    s->mix_stale = s->mix_unknown = false;
     uint32_t version = s->mix.version;
     mix_done(&s->mix);
     s->mix.version = version + 1;
@@ -21,6 +21,7 @@ void mix_refresh(struct sched *s)
         for (uint32_t k = 0; k < c->ntypes; k++) {
             word_t w = words_find(&s->words, words_text(&own, c->types[k]));
             c->types[k] = w ? w : WORD_MAX;
+            s->mix_unknown = s->mix_unknown || !w;
         }
     }
     mix_settle(&s->mix, &s->words, MIX_COVER_PERMILLE);

@@ -12,8 +12,11 @@ static bool concerns(const struct claim *c, uint32_t node)
 static void sync_begin(struct sched *s, uint32_t node)
 {
     for (uint32_t i = 0; i < s->claims.n; i++)
-        if (concerns(&s->claims.at[i], node))
+        if (concerns(&s->claims.at[i], node)) {
             s->claims.at[i].seen = false;
+            if (s->claims.at[i].phase == CLAIM_STRAY)
+                s->claims.at[i].asked = false; /* what was asked may be lost: ask anew */
+        }
     if (node != NODE_NONE)
         return;
     s->synced = false;
@@ -22,6 +25,22 @@ static void sync_begin(struct sched *s, uint32_t node)
         s->node_seen.at[i] = false;
     for (uint32_t i = 0; i < s->jobs.n; i++)
         s->jobs.at[i].seen = false;
+    for (uint32_t i = 0; i < s->gangs.n; i++)
+        for (uint32_t k = 0; s->gangs.at[i].live && k < s->gangs.at[i].nslots; k++)
+            gang_slot(s, i, k)->flags &= ~(uint32_t)SLOT_SEEN;
+}
+
+/* Tasks that were offered before and are not named any more are not there to be launched. */
+static void offers_vanish(struct sched *s)
+{
+    for (uint32_t i = 0; i < s->gangs.n; i++) {
+        for (uint32_t k = 0; s->gangs.at[i].live && k < s->gangs.at[i].nslots; k++) {
+            const struct slot *sl = gang_slot(s, i, k);
+            bool waits = sl->claim == NONE || s->claims.at[sl->claim].phase == CLAIM_PLANNED;
+            if (sl->task && waits && !(sl->flags & SLOT_SEEN))
+                slot_forget(s, i, k);
+        }
+    }
 }
 
 /* A claim that was not named: its task is not there. Returns its gang, to be settled. */
@@ -93,6 +112,8 @@ static void synced_world(struct sched *s, uint32_t caps)
         if (s->jobs.at[i].live && !s->jobs.at[i].seen && !s->jobs.at[i].cancelled)
             job_cancel(s, i);
     grant_grace(s);
+    if (!(caps & CAP_MAKE))
+        offers_vanish(s);
     s->free_epoch++;
     gangs_unpark(s);
     lanes_wake(s, NONE);
@@ -117,8 +138,10 @@ void fold_sync(struct sched *s, const struct record *r)
     switch (r->kind) {
     case EV_LEAD:
         s->leading = r->lead.held;
-        if (r->lead.term > s->term)
+        if (r->lead.term > s->term) {
             s->term = r->lead.term;
+            s->synced = false; /* a new leader decides on nothing before all is asserted anew */
+        }
         return;
     case EV_SYNC_BEGIN:
     case EV_SYNCED:

@@ -225,6 +225,14 @@ static void act_ended(struct sched *s, const struct record *r, uint32_t claim)
     }
     if (!ours && how != ENDED_DONE && j->on_loss == LOSS_IGNORE)
         gang_shrink(s, gang);
+    if (g->failed && j->on_loss == LOSS_MEMBER && g->tries > j->tries) {
+        job_cancel(s, g->job); /* members are mended one by one, but not for ever */
+        if (!s->gangs.at[gang].live)
+            return;
+    } else if (g->failed && j->on_loss == LOSS_MEMBER && j->backoff_us) {
+        g->not_before = s->at + j->backoff_us;
+        gang_timer(s, gang, g->not_before);
+    }
     gang_settle(s, gang);
 }
 
@@ -293,15 +301,9 @@ static void act_offer(struct sched *s, const struct record *r, uint32_t gang, ui
     }
 }
 
-static void act_forget(struct sched *s, const struct task_ref *ref, uint32_t gang,
-                       uint32_t slot)
+void slot_forget(struct sched *s, uint32_t gang, uint32_t slot)
 {
-    struct slot *sl = gang == NONE ? NULL : gang_slot(s, gang, slot);
-    if (!sl || !sl->task ||
-        (ref->task.len && !str_eq(ref->task, (struct str){sl->task, sl->task_len}))) {
-        noop(s); /* nobody's, or another task's by now */
-        return;
-    }
+    struct slot *sl = gang_slot(s, gang, slot);
     struct gang *g = &s->gangs.at[gang];
     if (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED))
         g->offered--;
@@ -311,6 +313,17 @@ static void act_forget(struct sched *s, const struct task_ref *ref, uint32_t gan
         return;
     gang_unpend(s, gang);
     gang_wait(s, gang);
+}
+
+static void act_forget(struct sched *s, const struct task_ref *ref, uint32_t gang,
+                       uint32_t slot)
+{
+    struct slot *sl = gang == NONE ? NULL : gang_slot(s, gang, slot);
+    if (!sl || !sl->task ||
+        (ref->task.len && !str_eq(ref->task, (struct str){sl->task, sl->task_len})))
+        noop(s); /* nobody's, or another task's by now */
+    else
+        slot_forget(s, gang, slot);
 }
 
 static void act_gone(struct sched *s, const struct task_ref *ref, uint32_t claim)
@@ -340,6 +353,39 @@ static void act_never(struct sched *s, const struct record *r, uint32_t claim)
         gang_settle(s, gang);
 }
 
+/* It is where the world says. In a sync, a task that was ending by our stop alone and is named
+ * as running was never stopped: the stop is lost, and decide looks at its gang again. */
+static void act_move(struct sched *s, const struct record *r, uint32_t gang, uint32_t slot,
+                     uint32_t claim, enum claim_phase phase)
+{
+    struct claim *c = &s->claims.at[claim];
+    bool lost_stop = phase == CLAIM_ENDING && c->ours && !c->seen;
+    c->seen = true;
+    if (lost_stop) {
+        int64_t since = c->since + (s->at - c->until); /* as when a stop is refused */
+        claim_phase(s, claim, CLAIM_RUNNING);
+        c = &s->claims.at[claim];
+        c->since = since;
+        c->asked = c->ours = false;
+    }
+    task_move(s, r, claim);
+    if (lost_stop || (r->task_at.phase == TASK_READY && phase == CLAIM_RUNNING)) {
+        task_is_up(s, r, gang, slot);
+        gang_settle(s, gang);
+    }
+}
+
+/* A stray's stop was refused: it is asked for again, no sooner than the world said. */
+static void act_ask_again(struct sched *s, const struct record *r, uint32_t claim)
+{
+    struct claim *c = &s->claims.at[claim];
+    int64_t soonest = s->at + 1000000;
+    c->retry_at = r->stop_refused.retry_at > soonest ? r->stop_refused.retry_at : soonest;
+    c->asked = false;
+    if (c->retry_at < s->strays_at)
+        s->strays_at = c->retry_at;
+}
+
 static const struct task_ref *ref_of(const struct record *r)
 {
     return &r->task_at.ref; /* every task event begins with its ref */
@@ -361,12 +407,7 @@ void fold_task(struct sched *s, const struct record *r)
         act_run(s, r, claim);
         return;
     case ACT_MOVE:
-        task_move(s, r, claim);
-        s->claims.at[claim].seen = true;
-        if (r->task_at.phase == TASK_READY && phase == CLAIM_RUNNING) {
-            task_is_up(s, r, gang, slot);
-            gang_settle(s, gang);
-        }
+        act_move(s, r, gang, slot, claim, phase);
         return;
     case ACT_REFUSED:
         act_refused(s, r, claim);
@@ -387,8 +428,7 @@ void fold_task(struct sched *s, const struct record *r)
         act_resume(s, r, claim);
         return;
     case ACT_ASK_AGAIN:
-        s->claims.at[claim].retry_at = s->at + 1000000;
-        s->claims.at[claim].asked = false;
+        act_ask_again(s, r, claim);
         return;
     case ACT_MARK:
         s->claims.at[claim].asked = true;
@@ -436,6 +476,17 @@ void task_tag(struct sched *s, struct str task, word_t tag, bool on)
         return;
     s->shapes.at[shape].refs++;
     claim_reshape(s, sl->claim, shape);
+}
+
+/* When the next of the strays that were refused is due. */
+void strays_next(struct sched *s)
+{
+    s->strays_at = INT64_MAX;
+    for (uint32_t i = s->strays; i != NONE; i = s->claims.at[i].stray_next) {
+        const struct claim *c = &s->claims.at[i];
+        if (!c->asked && c->retry_at > s->at && c->retry_at < s->strays_at)
+            s->strays_at = c->retry_at;
+    }
 }
 
 /* The key of a stray read back: a task's name, or launch and slot. */

@@ -190,6 +190,10 @@ void job_attend(struct sched *s, uint32_t job)
 void job_cancel(struct sched *s, uint32_t job)
 {
     s->jobs.at[job].cancelled = true;
+    if (s->jobs.at[job].ngangs == 0) { /* it wanted nothing, so nothing has to end */
+        job_finish(s, job);
+        return;
+    }
     job_attend(s, job);
     uint32_t n = s->jobs.at[job].ngangs;
     for (uint32_t i = 0; i < n; i++) {

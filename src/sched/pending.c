@@ -318,6 +318,29 @@ void lanes_wake(struct sched *s, uint32_t node)
     }
 }
 
+static bool lane_is_constrained(const struct sched *s, const struct lane *l)
+{
+    const struct gang *g = &s->gangs.at[l->heap[0]];
+    const struct tree *t = gang_tree(s, g);
+    const struct tree_root *r = &t->roots[g->root];
+    for (uint32_t i = r->leaf0; i < r->leaf0 + r->nleaves; i++) {
+        const struct shape *sh = &s->shapes.at[t->leaves[i].shape].shape;
+        if (sh->nconstraints || sh->ntags)
+            return true;
+    }
+    return false;
+}
+
+/* A task with tags or dislikes came or went: room that was there may be allowed now. */
+void lanes_wake_constrained(struct sched *s)
+{
+    for (uint32_t i = 0; i < s->lanes.n; i++) {
+        struct lane *l = &s->lanes.at[i];
+        if (l->dry && l->n && lane_is_constrained(s, l))
+            lane_wake(s, i);
+    }
+}
+
 void lanes_rebuild(struct sched *s)
 {
     VEC(uint32_t) waiting = {0};

@@ -405,6 +405,7 @@ static void io_numbers(struct io *io, struct sched *s)
     FIELD(io, s->timer_serial);
     FIELD(io, s->free_epoch);
     FIELD(io, s->left);
+    FIELD(io, s->strays_at);
     FIELD(io, s->ledger);
     FIELD(io, s->ledger_at);
     FIELD(io, s->pending_gpu_gangs);
@@ -414,6 +415,7 @@ static void io_numbers(struct io *io, struct sched *s)
     FIELD(io, s->n_claims);
     FIELD(io, s->counts);
     FIELD(io, s->mix_stale);
+    FIELD(io, s->mix_unknown);
 }
 
 static void io_policy(struct io *io, struct sched *s)

@@ -14,6 +14,7 @@ struct sched *sched_create(void)
     s->cluster = cluster_create(&s->words);
     policy_init(&s->policy);
     s->strays = s->adrift = s->attention = NONE;
+    s->strays_at = INT64_MAX;
     s->scratch = scratch_create();
     return s;
 }
@@ -89,7 +90,7 @@ static void fold_word(struct sched *s, const struct record *r)
     word_t id = words_add(&s->words, r->word.text);
     if (id != r->word.id)
         noop(s); /* the stream's own numbering: sched_check refuses it before */
-    s->mix_stale = s->mix_stale || s->policy.mix == MIX_GIVEN;
+    s->mix_stale = s->mix_stale || s->mix_unknown;
 }
 
 /* Whom to look at is a matter of the state: timers that came, gangs that need nothing now. */
@@ -97,6 +98,8 @@ static void fold_border(struct sched *s)
 {
     s->counts.borders++;
     s->left = 0;
+    if (s->strays_at <= s->at)
+        strays_next(s);
     if (s->mix_stale)
         mix_refresh(s);
     timers_run(s);
@@ -178,7 +181,8 @@ int64_t sched_due(const struct sched *s)
     if (s->left)
         return s->at;
     const struct heap_item *top = heap_top(&s->timers);
-    return top ? top->key : INT64_MAX;
+    int64_t at = top ? top->key : INT64_MAX;
+    return at < s->strays_at ? at : s->strays_at;
 }
 
 static int check_words(const struct sched *s, const struct job_spec *spec, struct err *err)

@@ -205,6 +205,7 @@ struct sched {
     VEC(bool) node_seen;       /* named since sync_begin */
     VEC(uint64_t) tainted;     /* a bit a node: has taints (descriptions are far away) */
     uint32_t strays;           /* list of strays that want a stop */
+    int64_t strays_at;         /* when one whose stop was refused is asked again */
     uint32_t adrift;           /* claims on unknown nodes */
     VEC(struct lane) lanes;
     struct u64map lane_ids;
@@ -234,6 +235,7 @@ struct sched {
 
     struct sched_counts counts;
     struct mix mix;            /* the typical mix: given, or learned from arrivals */
+    bool mix_unknown;          /* it names a type that no record has named yet */
     bool mix_stale;            /* given, and a type it names may have become known */
     struct scratch *scratch;
     uint32_t last_job;         /* scratch: found last, or about to be named */
@@ -318,6 +320,7 @@ void claim_free(struct sched *s, uint32_t claim);
 void claim_make_stray(struct sched *s, uint32_t claim, struct str key);
 /* Of strays: the reference the world knows them by; their order by name. */
 void stray_ref(const struct sched *s, uint32_t claim, struct arena *a, struct task_ref *ref);
+void strays_next(struct sched *s);
 int stray_by_name(const void *a, const void *b, void *sched);
 void claims_leave_node(struct sched *s, uint32_t node); /* its claims are adrift */
 void claims_join_node(struct sched *s, uint32_t node);  /* those adrift that named it */
@@ -332,6 +335,7 @@ bool gang_before(const struct sched *s, uint32_t a, uint32_t b);
 void lane_touch(struct sched *s, uint32_t lane);   /* (re)place it in the active heap */
 void lane_block(struct sched *s, uint32_t lane, uint32_t gang, const struct why *why);
 void lanes_wake(struct sched *s, uint32_t node);   /* room was freed there; NONE: anywhere */
+void lanes_wake_constrained(struct sched *s);
 void lanes_rebuild(struct sched *s);               /* the policy changed */
 uint64_t lane_key(const struct sched *s, word_t queue, uint32_t tree, uint32_t root,
                   uint64_t own);
@@ -381,6 +385,7 @@ void fold_decision(struct sched *s, const struct record *r);
 enum claim_phase task_locate(const struct sched *s, const struct task_ref *ref,
                              uint32_t *gang, uint32_t *slot, uint32_t *claim);
 
+void slot_forget(struct sched *s, uint32_t gang, uint32_t slot); /* its offered task */
 void task_tag(struct sched *s, struct str task, word_t tag, bool on);
 void node_forget(struct sched *s, uint32_t node);
 bool job_same_tree(const struct sched *s, const struct job *j, const struct job_spec *spec);
