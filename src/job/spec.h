@@ -33,7 +33,9 @@ struct group_spec {
     uint8_t depth;        /* root 0 */
     uint8_t whole;
     uint8_t start;        /* enum start_after */
+    uint8_t pad0;         /* trees are compared as bytes: no hidden holes */
     uint16_t start_group; /* which group it waits for */
+    uint16_t pad1;
     word_t role;
     struct count count;
     word_t required;      /* topology level that must hold it all; 0: none */

@@ -7,6 +7,11 @@
 #include "base/hash.h"
 #include "sched/state.h"
 
+static uint32_t slab_take(uint32_t *list, uint32_t *n)
+{
+    return *n ? list[--*n] : NONE;
+}
+
 uint32_t shape_intern(struct sched *s, const struct shape *shape)
 {
     uint64_t h = hash_bytes(shape, sizeof *shape) >> 1;
@@ -19,10 +24,11 @@ uint32_t shape_intern(struct sched *s, const struct shape *shape)
         }
         h = (h + 1) >> 1 << 1 | 1; /* a collision of 63 bits: the next key */
     }
-    for (id = 0; id < s->shapes.n && s->shapes.at[id].refs; id++)
-        ;
-    if (id == s->shapes.n)
+    id = slab_take(s->shapes_free.at, &s->shapes_free.n);
+    if (id == NONE) {
+        id = s->shapes.n;
         vec_push(&s->shapes, (struct shape_entry){0});
+    }
     struct shape_entry *e = &s->shapes.at[id];
     memset(e, 0, sizeof *e);
     e->shape = *shape;
@@ -33,7 +39,6 @@ uint32_t shape_intern(struct sched *s, const struct shape *shape)
     for (uint32_t i = 0; i < shape->nconstraints; i++)
         if (shape->constraints[i].kind == CONSTRAINT_AVOID && shape->constraints[i].hard)
             e->tagged = true;
-    e->plain = (shape->gpu_mode == GPU_WHOLE) && shape->nconstraints == 0;
     u64map_put(&s->shape_ids, h, id);
     return id;
 }
@@ -42,8 +47,10 @@ void shape_unref(struct sched *s, uint32_t id)
 {
     struct shape_entry *e = &s->shapes.at[id];
     assert(e->refs > 0);
-    if (--e->refs == 0)
-        u64map_del(&s->shape_ids, e->hash);
+    if (--e->refs)
+        return;
+    u64map_del(&s->shape_ids, e->hash);
+    vec_push(&s->shapes_free, id);
 }
 
 uint64_t shape_typemask(struct sched *s, uint32_t id)
@@ -213,10 +220,11 @@ uint32_t tree_intern(struct sched *s, const struct job_spec *spec)
         uint16_t sh = spec->groups[i].shape;
         shape_of[i] = sh == GROUP_NONE ? NONE : shape_intern(s, &spec->shapes[sh]);
     }
-    for (id = 0; id < s->trees.n && s->trees.at[id].refs; id++)
-        ;
-    if (id == s->trees.n)
+    id = slab_take(s->trees_free.at, &s->trees_free.n);
+    if (id == NONE) {
+        id = s->trees.n;
         vec_push(&s->trees, (struct tree){0});
+    }
     struct tree *t = &s->trees.at[id];
     *t = (struct tree){.hash = h, .refs = 1};
     tree_build(s, t, spec, shape_of);
@@ -237,6 +245,7 @@ void tree_unref(struct sched *s, uint32_t id)
     free(t->roots);
     free(t->leaves);
     *t = (struct tree){0};
+    vec_push(&s->trees_free, id);
 }
 
 uint32_t job_look(const struct sched *s, struct str name)
@@ -257,11 +266,6 @@ uint32_t node_find(struct sched *s, struct str name)
     n = cluster_find(s->cluster, name);
     s->last_node = n == NODE_NONE ? s->last_node : n;
     return n;
-}
-
-static uint32_t slab_take(uint32_t *list, uint32_t *n)
-{
-    return *n ? list[--*n] : NONE;
 }
 
 static void name_put(struct job *j, struct str name)

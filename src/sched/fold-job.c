@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sched/state.h"
 
-/* The same tree but for counts (which may change); the shapes must be the same. */
+/* The same groups and shapes: whatever else may change, those may not. */
 bool job_same_tree(const struct sched *s, const struct job *j, const struct job_spec *spec)
 {
     const struct tree *t = &s->trees.at[j->tree];

@@ -1,5 +1,5 @@
 /* invariants.c - recounts what the state keeps counted, and aborts on a difference
- * For tests, the twin's --check and fuzzers, after each record. O(state).
+ * For tests, after each border or record. O(state).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 

@@ -3,7 +3,7 @@
  * the same, or the whole queue where its head blocks it. Each lane is a heap by the policy's
  * order; the lanes that must be asked stand in a heap by their heads. A refusal blocks the
  * lane (its `say` is the memory of it) until room that could fit is freed, or a better head
- * comes. O(log n) an arrival; a freed node looks at the blocked lanes only.
+ * comes. O(log n) an arrival; a freed node looks through the lanes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 

@@ -53,7 +53,6 @@ void scratch_destroy(struct scratch *sc)
     }
     vec_done(&sc->plan);
     vec_done(&sc->fits);
-    vec_done(&sc->open);
     vec_done(&sc->spread);
     free(sc);
 }

@@ -20,9 +20,7 @@ struct scratch { /* may be thrown away at any record */
     bool by_lanes;           /* whole GPUs go by counts: fewest-free, and pack in a tree */
     bool keeps_whole;        /* the same two in a tree: broken domains are filled first */
     VEC(struct pick) plan;   /* what the last attempt found, in slot order of each leaf */
-    uint32_t trail;          /* how many of the plan's first picks are taken */
     VEC(uint64_t) fits;      /* capacities of candidate domains */
-    VEC(uint32_t) open;      /* slots to be filled */
     VEC(uint64_t) spread;    /* fault domain value << 32 | slots in it */
     uint32_t best_placed;    /* most tasks that an attempt placed, for the reason */
 };

@@ -230,17 +230,54 @@ static uint32_t *io_nodes(struct io *io, struct sched *s)
     return map;
 }
 
-static void io_trees(struct io *io, struct sched *s)
+/* Pointers as they were in the process that wrote them: forgotten before anything can fail,
+ * so that a half-read state can be destroyed. */
+static void pointers_forget(struct sched *s)
+{
+    for (uint32_t i = 0; i < s->trees.n; i++) {
+        struct tree *t = &s->trees.at[i];
+        t->groups = NULL;
+        t->roots = NULL;
+        t->leaves = NULL;
+    }
+    for (uint32_t i = 0; i < s->jobs.n; i++) {
+        s->jobs.at[i].name = s->jobs.at[i].request = NULL;
+        s->jobs.at[i].gangs = NULL;
+        s->jobs.at[i].name_room = 0;
+    }
+    for (uint32_t i = 0; i < s->gangs.n; i++) {
+        s->gangs.at[i].slots = NULL;
+        s->gangs.at[i].one.task = NULL;
+    }
+    for (uint32_t i = 0; i < s->claims.n; i++)
+        s->claims.at[i].name = s->claims.at[i].where = NULL;
+    for (uint32_t i = 0; i < s->lanes.n; i++)
+        s->lanes.at[i].heap = NULL;
+}
+
+/* The slabs first, all of them. */
+static void io_slabs(struct io *io, struct sched *s)
 {
     ARRAY(io, &s->shapes);
+    ARRAY(io, &s->shapes_free);
     ARRAY(io, &s->trees);
+    ARRAY(io, &s->trees_free);
+    ARRAY(io, &s->jobs);
+    ARRAY(io, &s->jobs_free);
+    ARRAY(io, &s->gangs);
+    ARRAY(io, &s->gangs_free);
+    ARRAY(io, &s->claims);
+    ARRAY(io, &s->claims_free);
+    ARRAY(io, &s->lanes);
+    if (io->out)
+        return;
+    pointers_forget(s);
+}
+
+static void io_trees(struct io *io, struct sched *s)
+{
     for (uint32_t i = 0; i < s->trees.n && !io->bad; i++) {
         struct tree *t = &s->trees.at[i];
-        if (!io->out) {
-            t->groups = NULL;
-            t->roots = NULL;
-            t->leaves = NULL;
-        }
         if (!t->refs)
             continue;
         if (!io->out) {
@@ -285,16 +322,9 @@ static void rehash(struct sched *s)
 
 static void io_jobs(struct io *io, struct sched *s)
 {
-    ARRAY(io, &s->jobs);
-    ARRAY(io, &s->jobs_free);
     for (uint32_t i = 0; i < s->jobs.n && !io->bad; i++) {
         struct job *j = &s->jobs.at[i];
         bool many = j->gangs != NULL;
-        if (!io->out) {
-            j->name = j->request = NULL;
-            j->name_room = 0;
-            j->gangs = NULL;
-        }
         if (!j->live)
             continue;
         text(io, &j->name, &j->name_len);
@@ -314,19 +344,18 @@ static void io_jobs(struct io *io, struct sched *s)
 
 static void io_gangs(struct io *io, struct sched *s)
 {
-    ARRAY(io, &s->gangs);
-    ARRAY(io, &s->gangs_free);
     for (uint32_t i = 0; i < s->gangs.n && !io->bad; i++) {
         struct gang *g = &s->gangs.at[i];
-        if (!io->out) {
-            g->slots = NULL;
-            if (g->live && g->nslots > 1 && g->nslots <= JOB_SLOTS_MAX)
-                g->slots = mem_zero(g->nslots * sizeof *g->slots);
-        }
+        if (!io->out && g->live && g->nslots > JOB_SLOTS_MAX)
+            io->bad = true;
+        if (!io->out && !io->bad && g->live && g->nslots > 1)
+            g->slots = mem_zero(g->nslots * sizeof *g->slots);
         if (!g->live)
             continue;
-        if (g->nslots > 1)
+        if (g->nslots > 1 && !io->bad)
             raw(io, g->slots, g->nslots * sizeof *g->slots);
+        for (uint32_t k = 0; k < g->nslots && !io->out && g->slots; k++)
+            g->slots[k].task = NULL;
         for (uint32_t k = 0; k < g->nslots && !io->bad; k++) {
             struct slot *sl = gang_slot(s, i, k);
             text(io, &sl->task, &sl->task_len);
@@ -338,8 +367,6 @@ static void io_gangs(struct io *io, struct sched *s)
 
 static void io_claims(struct io *io, struct sched *s, const uint32_t *map)
 {
-    ARRAY(io, &s->claims);
-    ARRAY(io, &s->claims_free);
     FIELD(io, s->strays);
     FIELD(io, s->adrift);
     for (uint32_t i = 0; i < s->claims.n && !io->bad; i++) {
@@ -363,7 +390,6 @@ static void io_claims(struct io *io, struct sched *s, const uint32_t *map)
 
 static void io_lanes(struct io *io, struct sched *s)
 {
-    ARRAY(io, &s->lanes);
     for (uint32_t i = 0; i < s->lanes.n && !io->bad; i++) {
         struct lane *l = &s->lanes.at[i];
         uint32_t n = length(io, l->n, sizeof *l->heap);
@@ -455,6 +481,7 @@ static void walk(struct io *io, struct sched *s)
     io_words(io, s);
     io_policy(io, s);
     uint32_t *map = io_nodes(io, s);
+    io_slabs(io, s);
     io_trees(io, s);
     if (!io->out && !io->bad)
         rehash(s);

@@ -27,7 +27,8 @@ static void forget_entities(struct sched *s)
     }
     for (uint32_t i = 0; i < s->gangs.n; i++) {
         struct gang *g = &s->gangs.at[i];
-        for (uint32_t k = 0; g->live && k < g->nslots; k++)
+        bool whole = g->live && (g->nslots == 1 || g->slots); /* else half-read */
+        for (uint32_t k = 0; whole && k < g->nslots; k++)
             free(gang_slot(s, i, k)->task);
         free(g->slots);
     }
@@ -54,8 +55,10 @@ void sched_destroy(struct sched *s)
     cluster_destroy(s->cluster);
     mix_done(&s->mix);
     vec_done(&s->shapes);
+    vec_done(&s->shapes_free);
     u64map_done(&s->shape_ids);
     vec_done(&s->trees);
+    vec_done(&s->trees_free);
     u64map_done(&s->tree_ids);
     vec_done(&s->jobs);
     vec_done(&s->jobs_free);

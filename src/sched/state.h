@@ -24,7 +24,6 @@ struct shape_entry {
     uint32_t refs;
     uint32_t ready_types;  /* cluster->ntypes for which typemask was made */
     uint64_t typemask;     /* acceptable dense types; all ones: any */
-    bool plain;            /* whole GPUs or none, no constraints, no tags: counts suffice */
     bool tagged;           /* has tags or constraints: goes into the tally */
 };
 
@@ -108,7 +107,7 @@ struct gang {
     struct slot *slots;
     struct slot one;       /* slots of a gang of one */
     uint8_t phase;         /* enum gang_phase */
-    bool live, attention, said, failed, requeue;
+    bool live, attention, said, failed;
     bool holes;            /* some slot lacks what it should have */
     uint32_t issued, running, ending, planned, done;
     uint32_t offered;      /* slots that have a task (guest worlds) */
@@ -160,7 +159,6 @@ struct lane {
     bool dry;              /* class lane: refused; whoever comes gets the same answer */
     struct why why;
     uint32_t active_pos;   /* in s->active; NONE: not there */
-    uint32_t domain;       /* search domain of its shapes (scratch) */
 };
 
 enum { TREE_MEMO_BITS = 6 };
@@ -182,15 +180,17 @@ struct sched {
 
     uint64_t seq;
     int64_t at;
-    bool started, synced, syncing, leading, node_syncing;
+    bool started, synced, syncing, leading;
     uint32_t term, caps;
     uint64_t epoch;
     uint64_t launch_n, stop_n;
     uint32_t plan_n;
 
     VEC(struct shape_entry) shapes;
+    VEC(uint32_t) shapes_free;
     struct u64map shape_ids;
     VEC(struct tree) trees;
+    VEC(uint32_t) trees_free;
     struct u64map tree_ids;
     VEC(struct job) jobs;
     VEC(uint32_t) jobs_free;
@@ -231,7 +231,7 @@ struct sched {
     int64_t ledger_at;
     uint32_t pending_gpu_gangs;
     int64_t pending_milli, used_milli;
-    uint32_t n_pending, n_running, n_jobs, n_claims;
+    uint32_t n_pending, n_jobs, n_claims;
 
     struct sched_counts counts;
     struct mix mix;            /* the typical mix: given, or learned from arrivals */
@@ -353,7 +353,6 @@ static inline void account_advance(struct sched *s, int64_t at)
         account_pass(s, at);
 }
 void account_lost(struct sched *s, const struct claim *c); /* useful becomes recomputed */
-void account_idle(struct sched *s);                    /* demand or sync changed */
 
 /* gang.c: what a gang's counts mean; all called by fold */
 void gang_attend(struct sched *s, uint32_t gang);
