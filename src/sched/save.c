@@ -251,11 +251,9 @@ static void pointers_forget(struct sched *s)
     }
     for (uint32_t i = 0; i < s->claims.n; i++)
         s->claims.at[i].name = s->claims.at[i].where = NULL;
-    for (uint32_t i = 0; i < s->lanes.n; i++)
-        s->lanes.at[i].heap = NULL;
 }
 
-/* The slabs first, all of them. */
+/* The slabs first. */
 static void io_slabs(struct io *io, struct sched *s)
 {
     ARRAY(io, &s->shapes);
@@ -268,7 +266,6 @@ static void io_slabs(struct io *io, struct sched *s)
     ARRAY(io, &s->gangs_free);
     ARRAY(io, &s->claims);
     ARRAY(io, &s->claims_free);
-    ARRAY(io, &s->lanes);
     if (io->out)
         return;
     pointers_forget(s);
@@ -390,6 +387,9 @@ static void io_claims(struct io *io, struct sched *s, const uint32_t *map)
 
 static void io_lanes(struct io *io, struct sched *s)
 {
+    ARRAY(io, &s->lanes); /* after the claims: restoring those must find nobody to wake */
+    for (uint32_t i = 0; i < s->lanes.n && !io->out; i++)
+        s->lanes.at[i].heap = NULL;
     for (uint32_t i = 0; i < s->lanes.n && !io->bad; i++) {
         struct lane *l = &s->lanes.at[i];
         uint32_t n = length(io, l->n, sizeof *l->heap);
