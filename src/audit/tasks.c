@@ -235,6 +235,8 @@ static void ended(struct audit *a, const struct record *r, struct found f)
         bjob_stop(a, j); /* members are mended one by one, but not for ever */
         if (a->jobs.n < jobs)
             return; /* the job is over */
+    } else if (g->failed && g->job->spec.on_loss == LOSS_MEMBER && g->job->spec.backoff_us) {
+        g->not_before = a->at + g->job->spec.backoff_us;
     }
     bgang_changed(a, g);
 }

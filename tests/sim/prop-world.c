@@ -407,8 +407,11 @@ static void world_sync(struct prop *p, struct records *out)
         else
             p->nodes[i].there = false;
     for (uint32_t i = 0; i < PROP_JOBS; i++)
-        if (p->jobs[i].live && chance(p, 970))
+        if (p->jobs[i].live && chance(p, 970)) {
             scene_job_set(p, out, &p->jobs[i]);
+            if (p->guest)
+                offer_job(p, out, &p->jobs[i], chance(p, 800) ? 1000 : 500);
+        }
     for (uint32_t i = 0; i < task_count(p); i++) {
         struct prop_task *t = &p->tasks[i];
         if (t->live && t->started && chance(p, 950))
