@@ -37,6 +37,7 @@ test-long: build ## the long suites: all FGD workloads, 10 million records (an h
 	@$(RUN_TESTS) --suite long $(B)
 
 proofs: build ## every figure that the README or docs state, shown again
+	@tools/need bench
 	@proofs/run $(B)
 
 bench: build ## times beside their aims and peers; BENCH_INSTR=1 counts instructions too

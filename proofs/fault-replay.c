@@ -1,11 +1,12 @@
 /* fault-replay.c - the InfiniteHBD fault trace comes back, from the reader and the twin
  *
- * Three things, each computed here from the file itself in whole units and compared: the
- * rate and the repair quantiles that `muster trace info` prints (and the published 4.20
- * faults per 1000 node-days); the number of faults that the twin plays on 400 nodes in 350
- * days; and the GPU time that its ledger books as faulty, which must be the union of the
- * fault intervals of each server, times 8 GPUs, to the microsecond. The file's times are
- * days with at most four decimals, so 0.0001 day, 8.64 s, is the unit.
+ * Three things, each computed here from the file itself in whole units and compared:
+ * the rate and the repair quantiles that `muster trace info` prints (and the published
+ * 4.20 faults per 1000 node-days); the number of faults that the twin plays on 400
+ * nodes in 350 days; and the GPU time that its ledger books as faulty, which must be
+ * the union of the fault intervals of each server, times 8 GPUs, to the microsecond.
+ * The file's times are days with at most four decimals, so 0.0001 day, 8.64 s, is the
+ * unit.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
@@ -13,10 +14,10 @@
 #include "base/vec.h"
 #include "proof.h"
 
-#define UNIT_US INT64_C(8640000)      /* 0.0001 day */
+#define UNIT_US INT64_C(8640000) /* 0.0001 day */
 #define DAY_US INT64_C(86400000000)
-#define GPU_MILLI INT64_C(8000)       /* of a server */
-#define RATE "4.20" /* 584 / (400 x 348 days), as published with the trace's statistics */
+#define GPU_MILLI INT64_C(8000) /* of a server */
+#define RATE "4.20" /* 584 / (400 x 348 days), as published with the trace */
 
 enum { SERVERS = 400, DAYS = 348, PLAYED_DAYS = 350 };
 
@@ -85,13 +86,15 @@ static void read_spells(json_t *events)
     size_t n = json_array_size(events), i;
     struct moment *moments = mem_zero(n * sizeof *moments);
     json_t *e;
-    json_array_foreach(events, i, e) {
-        moments[i] = (struct moment){
-            .at = units(e),
-            .end = !strcmp(proof_str(e, "event_type"), "fault_end"),
-            .row = i,
-            .node = proof_str(e, "node_id"),
-            .kind = json_dumps(proof_at(e, "fault_type"), JSON_SORT_KEYS)};
+    json_array_foreach(events, i, e)
+    {
+        moments[i] =
+            (struct moment){.at = units(e),
+                            .end = !strcmp(proof_str(e, "event_type"), "fault_end"),
+                            .row = i,
+                            .node = proof_str(e, "node_id"),
+                            .kind =
+                                json_dumps(proof_at(e, "fault_type"), JSON_SORT_KEYS)};
     }
     qsort(moments, n, sizeof *moments, by_time);
     for (i = 0; i < n; i++) {
@@ -136,22 +139,24 @@ static const char *check_info(const char *path, unsigned servers)
 {
     static const int percents[] = {10, 50, 90, 99};
     int64_t *repairs = mem_zero(spells.n * sizeof *repairs), sum = 0;
-    json_t *info = proof_json(PROOF_WORDS(proof_muster(), "trace", "info", path, "--nodes",
-                                          proof_text("%d", SERVERS), "--span",
-                                          proof_text("%dd", DAYS), "-o", "json"));
+    json_t *info =
+        proof_json(PROOF_WORDS(proof_muster(), "trace", "info", path, "--nodes",
+                               proof_text("%d", SERVERS), "--span",
+                               proof_text("%dd", DAYS), "-o", "json"));
     for (uint32_t i = 0; i < spells.n; i++)
         sum += repairs[i] = spells.at[i].to - spells.at[i].from;
     qsort(repairs, spells.n, sizeof *repairs, by_value);
     proof_same("faults", proof_int(info, "faults"), spells.n, "from the file");
     proof_same("servers with a fault", proof_int(info, "nodes_hit"), servers,
                "from the file");
-    const char *rate = proof_text(
-        "%.2f", json_number_value(proof_at(info, "per_1000_node_days")));
+    const char *rate =
+        proof_text("%.2f", json_number_value(proof_at(info, "per_1000_node_days")));
     printf("faults in 1000 node-days: %s, published %s\n", rate, RATE);
     if (strcmp(rate, RATE))
         proof_miss("faults in 1000 node-days");
     proof_same("repair mean, us", proof_int(info, "repair_mean_us"),
-               (sum * UNIT_US * 2 + spells.n) / (2 * (int64_t)spells.n), "from the file");
+               (sum * UNIT_US * 2 + spells.n) / (2 * (int64_t)spells.n),
+               "from the file");
     /* rank floor(q (n - 1)) from 0, by which the published 12.9 and 81 days hold */
     for (size_t i = 0; i < sizeof percents / sizeof percents[0]; i++)
         proof_same(proof_text("repair p%d, us", percents[i]),
@@ -188,13 +193,15 @@ static void check_twin(const char *path, int64_t down)
     write_job(t, "last", PLAYED_DAYS);
     if (fclose(f) || fclose(t))
         proof_die("%s and %s cannot be written", cluster, trace);
-    json_t *sim = proof_json(PROOF_WORDS(
-        proof_muster(), "sim", "-c", cluster, "-t", trace, "-p", "fifo", "--faults", path,
-        "--fault-servers", proof_text("%d", SERVERS), "-o", "json"));
+    json_t *sim =
+        proof_json(PROOF_WORDS(proof_muster(), "sim", "-c", cluster, "-t", trace, "-p",
+                               "fifo", "--faults", path, "--fault-servers",
+                               proof_text("%d", SERVERS), "-o", "json"));
     json_t *causes = proof_at(sim, "runs.0.ledger.causes"), *c;
     int64_t booked = -1;
     size_t i;
-    json_array_foreach(causes, i, c) {
+    json_array_foreach(causes, i, c)
+    {
         if (!strcmp(proof_str(c, "cause"), "faulty"))
             booked = proof_int(c, "gpu_milli_us");
     }

@@ -1,14 +1,14 @@
-/* fgd-equal.c - the FGD experiment (USENIX ATC'23), cell by cell against the published files
+/* fgd-equal.c - the FGD experiment (USENIX ATC'23) against the published cells
  *
  * usage: fgd-equal [quick|all]
- * Runs `muster sim` on the published pod lists in the published arrival orders and compares
- * its --columns with the checked-in results: allocation and fragmentation, 131 columns each,
- * as hundredths, without tolerance for the five deterministic policies. Random draws from a
- * racy list in the original, so it is held to the published seeds' mean instead: the mean
- * over the seeds that ran may differ by RANDOM_SIGMAS published standard errors (at least
- * RANDOM_FLOOR) in any column.
- *   quick  default, seed 42, all policies; cpu250, seed 42, FGD (it loses 38 columns if the
- *          sigmoid is wrong near zero, where default sees nothing)
+ * Runs `muster sim` on the published pod lists in the published arrival orders and
+ * compares its --columns with the checked-in results: allocation and fragmentation, 131
+ * columns each, as hundredths, without tolerance for the five deterministic policies.
+ * Random draws from a racy list in the original, so it is held to the published seeds'
+ * mean instead: the mean over the seeds that ran may differ by RANDOM_SIGMAS published
+ * standard errors (at least RANDOM_FLOOR) in any column.
+ *   quick  default, seed 42, all policies; cpu250, seed 42, FGD (it loses 38 columns
+ *          if the sigmoid is wrong near zero, where default sees nothing)
  *   all    17 workloads x 10 seeds x all policies
  * The last line is the figure. Exit 77 where the shared data is absent.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -42,16 +42,19 @@ struct published {
 static const struct policy_pair {
     const char *theirs, *ours;
 } policies[] = {
-    {"02-DotProd", "dotprod"}, {"03-GpuClustering", "gpu-clustering"},
-    {"04-GpuPacking", "gpu-packing"}, {"05-BestFit", "bestfit"}, {"06-FGD", "fgd"},
+    {"02-DotProd", "dotprod"},
+    {"03-GpuClustering", "gpu-clustering"},
+    {"04-GpuPacking", "gpu-packing"},
+    {"05-BestFit", "bestfit"},
+    {"06-FGD", "fgd"},
     {"01-Random", "random"},
 };
 enum { POLICIES = sizeof policies / sizeof policies[0], FGD = 4, RANDOM = 5 };
 
 static const char *const workloads[] = {
-    "default", "cpu050", "cpu100", "cpu200", "cpu250", "gpushare40", "gpushare60",
-    "gpushare80", "gpushare100", "gpuspec10", "gpuspec20", "gpuspec25", "gpuspec33",
-    "multigpu20", "multigpu30", "multigpu40", "multigpu50",
+    "default",    "cpu050",     "cpu100",      "cpu200",     "cpu250",     "gpushare40",
+    "gpushare60", "gpushare80", "gpushare100", "gpuspec10",  "gpuspec20",  "gpuspec25",
+    "gpuspec33",  "multigpu20", "multigpu30",  "multigpu40", "multigpu50",
 };
 enum { WORKLOADS = sizeof workloads / sizeof workloads[0] };
 
@@ -70,7 +73,7 @@ static bool hundredths(struct str s, int32_t *ret)
     return true;
 }
 
-/* analysis_*_discrete.csv: workload, policy, tune, seed, maybe total_gpus, then the columns. */
+/* analysis_*_discrete.csv: workload, policy, tune, seed, maybe total_gpus, columns. */
 static void load_published(struct published *p, const char *file)
 {
     const char *path = proof_text("%s/expected/%s", data, file);
@@ -149,14 +152,15 @@ static void run_experiment(const char *workload, const char *policy, int seed,
 {
     const char *columns = proof_temp("columns.csv");
     const char *pods = proof_text("openb_pod_list_%s", workload);
-    proof_must_run(
-        PROOF_WORDS(proof_muster(), "sim", "--cluster",
-                    proof_text("%s/csv/openb_node_list_gpu_node.csv", data), "--trace",
-                    proof_text("%s/csv/%s.csv.zst", data, pods), "--order",
-                    proof_text("%s/orders/%s.orders.zst", data, pods), "--seed",
-                    proof_text("%d", seed), "--forever", "--policy", policy, "--columns",
-                    columns, "-o", "json", "--out", "/dev/null"),
-        NULL, NULL);
+    proof_must_run(PROOF_WORDS(proof_muster(), "sim", "--cluster",
+                               proof_text("%s/csv/openb_node_list_gpu_node.csv", data),
+                               "--trace", proof_text("%s/csv/%s.csv.zst", data, pods),
+                               "--order",
+                               proof_text("%s/orders/%s.orders.zst", data, pods),
+                               "--seed", proof_text("%d", seed), "--forever",
+                               "--policy", policy, "--columns", columns, "-o", "json",
+                               "--out", "/dev/null"),
+                   NULL, NULL);
     read_columns(columns, ret);
 }
 
@@ -171,9 +175,9 @@ static void compare(const char *workload, const struct policy_pair *policy, int 
             if (ours[m].cells[i] == theirs->cells[i])
                 continue;
             if (!differ++)
-                printf("%s %s seed %d: %s column %d is %.2f, published %.2f\n", workload,
-                       policy->ours, seed, measure_names[m], i, ours[m].cells[i] / 100.0,
-                       theirs->cells[i] / 100.0);
+                printf("%s %s seed %d: %s column %d is %.2f, published %.2f\n",
+                       workload, policy->ours, seed, measure_names[m], i,
+                       ours[m].cells[i] / 100.0, theirs->cells[i] / 100.0);
         }
     }
     experiments++;
@@ -181,11 +185,11 @@ static void compare(const char *workload, const struct policy_pair *policy, int 
     cells_compared += MEASURES * COLUMNS;
     cells_differ += differ;
     if (differ)
-        printf("%s %s seed %d: %u of %d cells differ\n", workload, policy->ours, seed, differ,
-               MEASURES * COLUMNS);
+        printf("%s %s seed %d: %u of %d cells differ\n", workload, policy->ours, seed,
+               differ, MEASURES * COLUMNS);
 }
 
-/* Largest excess over the allowance, in points, of the mean over n seeds; <= 0 is fine. */
+/* Largest excess over the allowance, in points, of the mean of n seeds; <= 0: fine. */
 static double compare_random(const char *workload, int n)
 {
     double sum[MEASURES][COLUMNS] = {{0}}, worst = -1e9;
@@ -200,13 +204,16 @@ static double compare_random(const char *workload, int n)
         for (int i = 0; i < COLUMNS; i++) {
             double mean = 0, square = 0;
             for (int k = 0; k < SEEDS; k++) {
-                double v = find_published(m, workload, policies[RANDOM].theirs,
-                                          SEED_FIRST + k)->cells[i] / 100.0;
+                double v =
+                    find_published(m, workload, policies[RANDOM].theirs, SEED_FIRST + k)
+                        ->cells[i] /
+                    100.0;
                 mean += v / SEEDS;
                 square += v * v / SEEDS;
             }
             double sd = sqrt(fmax(0, square - mean * mean) * SEEDS / (SEEDS - 1.0));
-            double most = fmax(RANDOM_FLOOR, RANDOM_SIGMAS * sd * sqrt(1.0 / n + 1.0 / SEEDS));
+            double most =
+                fmax(RANDOM_FLOOR, RANDOM_SIGMAS * sd * sqrt(1.0 / n + 1.0 / SEEDS));
             double excess = fabs(sum[m][i] / n - mean) - most;
             if (excess > worst)
                 worst = excess;
@@ -242,6 +249,7 @@ int main(int argc, char **argv)
     if (cells_differ || random_bad)
         proof_miss("the published experiment");
     return proof_end("%llu of %llu cells differ, %u of %u experiments (aim: 0)",
-                     (unsigned long long)cells_differ, (unsigned long long)cells_compared,
-                     experiments_differ, experiments);
+                     (unsigned long long)cells_differ,
+                     (unsigned long long)cells_compared, experiments_differ,
+                     experiments);
 }

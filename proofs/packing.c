@@ -1,13 +1,14 @@
-/* packing.c - muster's own packing against FGD on the 17 workloads of the FGD experiment
+/* packing.c - muster's own packing against FGD on the 17 published workloads
  *
  * usage: packing [quick|all]
  * Same clusters, pods and arrival orders as fgd-equal (which shows that our FGD is the
- * published one). Allocation at 100 % and 130 % arrived load, mean over seeds: those that
- * the constants were tuned on (42-46), those that they never saw (47-51), and all ten;
- * once with the typical mix given, as FGD has it (muster-mix), once with the mix learned
- * from the arrivals alone (muster). Holds if, of both, the default workload reaches both
- * aims on the unseen seeds and on all ten, and every workload's mean is above FGD's at
- * both loads. Pods that fitted nowhere are printed by class, a mean of all seeds.
+ * published one). Allocation at 100 % and 130 % arrived load, mean over seeds: those
+ * that the constants were tuned on (42-46), those that they never saw (47-51), and all
+ * ten; once with the typical mix given, as FGD has it (muster-mix), once with the mix
+ * learned from the arrivals alone (muster). Holds if, of both, the default workload
+ * reaches both aims on the unseen seeds and on all ten, and every workload's mean is
+ * above FGD's at both loads. Pods that fitted nowhere are printed by class, a mean of
+ * all seeds.
  *   quick  the default workload
  *   all    17 workloads; the table in docs/packing.md must then be what was reached
  * SPDX-License-Identifier: Apache-2.0 */
@@ -24,17 +25,19 @@ enum part { TUNED = 0, UNSEEN, ALL, PARTS };
 
 static const int load_percent[LOADS] = {100, 130};
 static const double aims[LOADS] = {96.2, 96.3};
-static const double fair_bound = 96.62; /* docs/packing.md says why it cannot be passed */
+static const double fair_bound =
+    96.62; /* docs/packing.md says why it cannot be passed */
 static const char *const policies[POLICIES] = {"muster-mix", "muster", "fgd"};
-static const char *const classes[CLASSES] = {"no GPU", "GPU share", "1 GPU", "2-8 GPUs"};
+static const char *const classes[CLASSES] = {"no GPU", "GPU share", "1 GPU",
+                                             "2-8 GPUs"};
 static const char *const workloads[] = {
-    "default",     "cpu050",     "cpu100",     "cpu200",     "cpu250",    "gpushare40",
-    "gpushare60",  "gpushare80", "gpushare100", "gpuspec10", "gpuspec20", "gpuspec25",
-    "gpuspec33",   "multigpu20", "multigpu30", "multigpu40", "multigpu50",
+    "default",    "cpu050",     "cpu100",      "cpu200",     "cpu250",     "gpushare40",
+    "gpushare60", "gpushare80", "gpushare100", "gpuspec10",  "gpuspec20",  "gpuspec25",
+    "gpuspec33",  "multigpu20", "multigpu30",  "multigpu40", "multigpu50",
 };
 enum { WORKLOADS = sizeof workloads / sizeof workloads[0] };
 
-struct outcome { /* of one policy on one workload */
+struct outcome {                    /* of one policy on one workload */
     double allocated[PARTS][LOADS]; /* per cent, mean */
     double lost[CLASSES];
 };
@@ -71,7 +74,8 @@ static void count_lost(const char *report, double lost[CLASSES])
 {
     json_t *root = proof_json_file(report), *row;
     size_t i;
-    json_array_foreach(proof_at(root, "runs.0.by_size"), i, row) {
+    json_array_foreach(proof_at(root, "runs.0.by_size"), i, row)
+    {
         int k = 0;
         while (k < CLASSES && strcmp(classes[k], proof_str(row, "size")))
             k++;
@@ -85,16 +89,18 @@ static void count_lost(const char *report, double lost[CLASSES])
 static void run(const char *workload, const char *policy, int seed, double ret[LOADS],
                 double lost[CLASSES])
 {
-    const char *columns = proof_temp("columns.csv"), *report = proof_temp("report.json");
+    const char *columns = proof_temp("columns.csv"),
+               *report = proof_temp("report.json");
     const char *pods = proof_text("openb_pod_list_%s", workload);
-    proof_must_run(
-        PROOF_WORDS(proof_muster(), "sim", "--cluster",
-                    proof_text("%s/csv/openb_node_list_gpu_node.csv", data), "--trace",
-                    proof_text("%s/csv/%s.csv.zst", data, pods), "--order",
-                    proof_text("%s/orders/%s.orders.zst", data, pods), "--seed",
-                    proof_text("%d", seed), "--forever", "--policy", policy, "--columns",
-                    columns, "-o", "json", "--out", report),
-        NULL, NULL);
+    proof_must_run(PROOF_WORDS(proof_muster(), "sim", "--cluster",
+                               proof_text("%s/csv/openb_node_list_gpu_node.csv", data),
+                               "--trace", proof_text("%s/csv/%s.csv.zst", data, pods),
+                               "--order",
+                               proof_text("%s/orders/%s.orders.zst", data, pods),
+                               "--seed", proof_text("%d", seed), "--forever",
+                               "--policy", policy, "--columns", columns, "-o", "json",
+                               "--out", report),
+                   NULL, NULL);
     read_allocation(columns, ret);
     count_lost(report, lost);
 }
@@ -135,7 +141,8 @@ static void judge(const char *workload, const char *policy, const struct outcome
 {
     for (int l = 0; l < LOADS; l++) {
         if (own->allocated[ALL][l] <= fgd->allocated[ALL][l])
-            proof_miss("%s, %s at %d %%: not above FGD", workload, policy, load_percent[l]);
+            proof_miss("%s, %s at %d %%: not above FGD", workload, policy,
+                       load_percent[l]);
         for (int p = UNSEEN; p < PARTS && !strcmp(workload, "default"); p++)
             if (own->allocated[p][l] < aims[l])
                 proof_miss("default, %s at %d %%, %s seeds: %.4f is below %.1f", policy,
@@ -152,7 +159,8 @@ static void check_page(struct str page, const char *workload,
     struct buf row = {0};
     buf_fmt(&row, "\n| %s |", workload);
     for (int l = 0; l < LOADS; l++)
-        buf_fmt(&row, " %.2f | **%.2f** |", fgd->allocated[ALL][l], own->allocated[ALL][l]);
+        buf_fmt(&row, " %.2f | **%.2f** |", fgd->allocated[ALL][l],
+                own->allocated[ALL][l]);
     for (int p = TUNED; p <= UNSEEN; p++)
         buf_fmt(&row, " %.2f / %.2f |", own->allocated[p][AT_100],
                 own->allocated[p][AT_130]);
@@ -162,7 +170,8 @@ static void check_page(struct str page, const char *workload,
         buf_fmt(&row, k ? " / %.0f" : " %.0f", own->lost[k]);
     buf_z(&row, " |\n");
     if (!memmem(page.ptr, page.len, row.data, row.len))
-        proof_miss("docs/packing.md: the row should be %.*s", (int)row.len - 2, row.data + 1);
+        proof_miss("docs/packing.md: the row should be %.*s", (int)row.len - 2,
+                   row.data + 1);
     buf_done(&row);
 }
 
@@ -176,9 +185,10 @@ int main(int argc, char **argv)
     if (infile_slurp(proof_source("docs/packing.md"), 1 << 20, &page, &err))
         proof_die("%s", err.text);
     data = proof_shared("data/traces/openb-fgd");
-    printf("allocation %%, mean           tuned 42-46     unseen 47-51    all             "
-           "lost: CPU only / share / one GPU / more\n"
-           "workload     policy         @100   @130    @100   @130    @100   @130\n");
+    printf(
+        "allocation %%, mean           tuned 42-46     unseen 47-51    all             "
+        "lost: CPU only / share / one GPU / more\n"
+        "workload     policy         @100   @130    @100   @130    @100   @130\n");
     for (int w = 0; w < (all ? WORKLOADS : 1); w++) {
         struct outcome got[POLICIES];
         for (int p = 0; p < POLICIES; p++) {
@@ -192,10 +202,11 @@ int main(int argc, char **argv)
         if (!w)
             memcpy(shown, got, sizeof shown);
     }
-    return proof_end("%.2f at 100 %%, %.2f at 130 %%; mix learned %.2f, %.2f; fair bound "
-                     "%.2f, %u misses (aim: >= %.1f, >= %.1f, above FGD on %s)",
-                     shown[GIVEN].allocated[ALL][AT_100], shown[GIVEN].allocated[ALL][AT_130],
-                     shown[LEARNED].allocated[ALL][AT_100],
-                     shown[LEARNED].allocated[ALL][AT_130], fair_bound, proof_misses(),
-                     aims[AT_100], aims[AT_130], all ? "all 17" : "default");
+    return proof_end(
+        "%.2f at 100 %%, %.2f at 130 %%; mix learned %.2f, %.2f; fair bound "
+        "%.2f, %u misses (aim: >= %.1f, >= %.1f, above FGD on %s)",
+        shown[GIVEN].allocated[ALL][AT_100], shown[GIVEN].allocated[ALL][AT_130],
+        shown[LEARNED].allocated[ALL][AT_100], shown[LEARNED].allocated[ALL][AT_130],
+        fair_bound, proof_misses(), aims[AT_100], aims[AT_130],
+        all ? "all 17" : "default");
 }

@@ -173,7 +173,8 @@ int proof_run(const char *const *words, const char *out, struct proof_use *ret_u
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-void proof_must_run(const char *const *words, const char *out, struct proof_use *ret_use)
+void proof_must_run(const char *const *words, const char *out,
+                    struct proof_use *ret_use)
 {
     int code = proof_run(words, out, ret_use);
     if (!code)

@@ -31,10 +31,10 @@ unsigned proof_misses(void);
 /* Prints the figure's line; the exit code: 0, or 1 if anything was missed. */
 int proof_end(const char *fmt, ...) PROOF_PRINTF(1, 2);
 
-const char *proof_muster(void);                              /* the program */
+const char *proof_muster(void); /* the program */
 const char *proof_text(const char *fmt, ...) PROOF_PRINTF(1, 2);
-const char *proof_source(const char *path);                  /* below the source tree */
-const char *proof_build(const char *path);                   /* below the build folder */
+const char *proof_source(const char *path); /* below the source tree */
+const char *proof_build(const char *path);  /* below the build folder */
 /* Below the shared data; skips the proof when it cannot be read. */
 const char *proof_shared(const char *path);
 /* A file in this process's own folder, which is removed at the end. */
@@ -44,12 +44,13 @@ struct proof_use {
     double cpu_s;    /* user and system time of the process */
     double peak_mib; /* its largest resident set */
 };
-/* Runs words[0] with its standard output in a file (NULL: nowhere). Its exit code, 128 +
- * n for signal n. ret_use may be NULL. */
+/* Runs words[0] with its standard output in a file (NULL: nowhere). Its exit code, 128
+ * + n for signal n. ret_use may be NULL. */
 int proof_run(const char *const *words, const char *out, struct proof_use *ret_use);
 /* The same, and dies when the exit code is not 0. */
-void proof_must_run(const char *const *words, const char *out, struct proof_use *ret_use);
-/* Runs muster's command and reads its standard output as JSON; dies when either fails. */
+void proof_must_run(const char *const *words, const char *out,
+                    struct proof_use *ret_use);
+/* Runs muster's command and reads its standard output as JSON; dies if either fails. */
 json_t *proof_json(const char *const *words);
 json_t *proof_json_file(const char *path);
 

@@ -1,9 +1,9 @@
 /* public-sets.c - every row of the public sets that docs/data.md calls tried
  *
- * Asks `muster trace info` for each file how many jobs it kept and how many rows it left
- * out. Kept must be what docs/data.md states (or a count of the file); kept and left out together must be the
- * file's own rows, counted here as its lines without comments, headers and empty ones, so
- * that no row is lost in silence.
+ * Asks `muster trace info` for each file how many jobs it kept and how many rows it
+ * left out. Kept must be what docs/data.md states (or a count of the file); kept and
+ * left out together must be the file's own rows, counted here as its lines without
+ * comments, headers and empty ones, so that no row is lost in silence.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
@@ -72,8 +72,8 @@ int main(void)
                                               "--format", s->format, "-o", "json"));
         int64_t rows = count_rows(path, strcmp(s->format, "swf") != 0);
         int64_t jobs = proof_int(info, "jobs"), skipped = proof_int(info, "skipped");
-        printf("%s as %s: %lld kept, %lld left out\n", s->file, s->format, (long long)jobs,
-               (long long)skipped);
+        printf("%s as %s: %lld kept, %lld left out\n", s->file, s->format,
+               (long long)jobs, (long long)skipped);
         if (jobs != s->kept)
             proof_miss("%s: %lld were stated", s->file, (long long)s->kept);
         if (jobs + skipped != rows)
@@ -81,6 +81,6 @@ int main(void)
         kept += jobs;
         json_decref(info);
     }
-    return proof_end("%lld jobs of %d readings, %u differences (aim: 0)", (long long)kept,
-                     SETS, proof_misses());
+    return proof_end("%lld jobs of %d readings, %u differences (aim: 0)",
+                     (long long)kept, SETS, proof_misses());
 }

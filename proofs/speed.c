@@ -1,10 +1,11 @@
 /* speed.c - the CPU time of whole runs: FGD on openb and FIFO on Philly
  *
- * User and system time of the process, the least of five runs; the aims are absolute, so
- * the verdict depends on the machine, and each aim that is not met is said. Instructions
- * (FGD) are callgrind's count and hardly depend on it; without valgrind that aim is not
- * shown, and the proof is skipped (77) unless another aim is missed already. That the
- * timed runs decide as they should is shown by fgd-equal and helios-totals.
+ * User and system time of the process, the least of five runs; the aims are absolute,
+ * so the verdict depends on the machine, and each aim that is not met is said.
+ * Instructions (FGD) are callgrind's count and hardly depend on it; without valgrind
+ * that aim is not shown, and the proof is skipped (77) unless another aim is missed
+ * already. That the timed runs decide as they should is shown by fgd-equal and
+ * helios-totals.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
@@ -72,18 +73,21 @@ int main(void)
     proof_begin("speed");
     const char *data = proof_shared("data/traces/openb-fgd");
     const char *jobs = proof_shared("data/traces/philly/philly_passed_jobs.csv.zst");
-    const char *const *fgd = PROOF_WORDS(
-        proof_muster(), "sim", "--cluster",
-        proof_text("%s/csv/openb_node_list_gpu_node.csv", data), "--trace",
-        proof_text("%s/csv/openb_pod_list_default.csv.zst", data), "--order",
-        proof_text("%s/orders/openb_pod_list_default.orders.zst", data), "--seed", "42",
-        "--forever", "--policy", "fgd", "--columns", "/dev/null", "-o", "json", "--out",
-        "/dev/null");
-    const char *const *philly = PROOF_WORDS(
-        proof_muster(), "sim", "--cluster", proof_source("clusters/philly.yaml"), "--trace",
-        jobs, "--format", "philly-helios", "--policy", "fifo", "-o", "json", "--out",
-        "/dev/null");
-    double fgd_s = least_cpu(fgd), philly_s = least_cpu(philly), count = instructions(fgd);
+    const char *const *fgd =
+        PROOF_WORDS(proof_muster(), "sim", "--cluster",
+                    proof_text("%s/csv/openb_node_list_gpu_node.csv", data), "--trace",
+                    proof_text("%s/csv/openb_pod_list_default.csv.zst", data),
+                    "--order",
+                    proof_text("%s/orders/openb_pod_list_default.orders.zst", data),
+                    "--seed", "42", "--forever", "--policy", "fgd", "--columns",
+                    "/dev/null", "-o", "json", "--out", "/dev/null");
+    const char *const *philly =
+        PROOF_WORDS(proof_muster(), "sim", "--cluster",
+                    proof_source("clusters/philly.yaml"), "--trace", jobs, "--format",
+                    "philly-helios", "--policy", "fifo", "-o", "json", "--out",
+                    "/dev/null");
+    double fgd_s = least_cpu(fgd), philly_s = least_cpu(philly),
+           count = instructions(fgd);
     judge("FGD on openb, CPU", fgd_s, FGD_MOST_S, "s");
     if (count >= 0)
         judge("FGD on openb, instructions", count, FGD_MOST_M, "M");
@@ -91,8 +95,9 @@ int main(void)
     if (count < 0 && !proof_misses())
         proof_skip("FGD %.3f s, Philly %.3f s hold, but valgrind is not there to count",
                    fgd_s, philly_s);
-    return proof_end("FGD %.3f s, %s M instructions, Philly %.3f s (aim: <= %.3f, %.0f, "
-                     "%.3f)",
-                     fgd_s, count < 0 ? "uncounted" : proof_text("%.1f", count), philly_s,
-                     FGD_MOST_S, FGD_MOST_M, PHILLY_MOST_S);
+    return proof_end(
+        "FGD %.3f s, %s M instructions, Philly %.3f s (aim: <= %.3f, %.0f, "
+        "%.3f)",
+        fgd_s, count < 0 ? "uncounted" : proof_text("%.1f", count), philly_s,
+        FGD_MOST_S, FGD_MOST_M, PHILLY_MOST_S);
 }
