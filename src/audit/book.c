@@ -133,7 +133,7 @@ static void root_add(struct bjob *j, uint16_t g)
         l->nslots = l->copies * l->per_copy;
         r->nslots += l->nslots;
         const struct shape *sh = &spec->shapes[spec->groups[i].shape];
-        r->wants_gpu |= sh->gpu_count && sh->gpu_milli && l->copies && l->min;
+        r->min_milli += (int64_t)sh->gpu_count * sh->gpu_milli * l->copies * l->min;
     }
     j->ngangs += r->copies;
 }

@@ -84,7 +84,7 @@ struct broot {
     uint16_t group;
     uint32_t copies, nleaves, nslots;
     struct bleaf *leaves;
-    bool wants_gpu;
+    int64_t min_milli;      /* GPUs of one gang at its minimum */
 };
 
 struct bjob {
@@ -158,7 +158,7 @@ struct audit {
     VEC(struct bgang *) launched; /* gangs of the pass at hand; NULL: gone since */
 
     uint32_t unsaid;        /* waiting gangs without a reason */
-    uint32_t pending_gpu;   /* pending gangs that want GPUs */
+    int64_t pending_milli;  /* GPUs that pending gangs want at least */
     struct heap deadlines;  /* (until, gang key) of gangs that are short */
     struct heap backoffs;   /* (not before, gang key) of gangs that wait for it */
     struct u64map gang_keys; /* gangs that the two heaps may still name */

@@ -33,12 +33,12 @@ static uint32_t alive(const struct tally *t)
     return t->issued + t->running + t->ending;
 }
 
-static bool wants_gpu(const struct bgang *g)
+static int64_t wants_milli(const struct bgang *g)
 {
     for (uint32_t r = 0; r < g->job->nroots; r++)
         if (g->job->roots[r].group == g->root)
-            return g->job->roots[r].wants_gpu;
-    return false;
+            return g->job->roots[r].min_milli;
+    return 0;
 }
 
 static uint32_t minimum(const struct bgang *g)
@@ -85,8 +85,7 @@ static void set_pends(struct audit *a, struct bgang *g, bool pends)
     if (g->pends == pends)
         return;
     g->pends = pends;
-    if (wants_gpu(g))
-        a->pending_gpu += pends ? 1u : -1u;
+    a->pending_milli += pends ? wants_milli(g) : -wants_milli(g);
 }
 
 void bgang_unsay(struct audit *a, struct bgang *g)

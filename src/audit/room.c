@@ -225,10 +225,15 @@ void room_advance(struct audit *a, int64_t at)
         return;
     a->ledger_at = at;
     for (int c = 0; c < LEDGER_CAUSES; c++) {
-        int to = c;
-        if (c == LEDGER_UNATTRIBUTED && a->synced)
-            to = a->pending_gpu ? LEDGER_FRAGMENTED : LEDGER_NO_DEMAND;
-        a->ledger.sum[to] += (unsigned __int128)(uint64_t)a->now_put[c] * dt;
+        unsigned __int128 all = (unsigned __int128)(uint64_t)a->now_put[c] * dt;
+        if (c != LEDGER_UNATTRIBUTED || !a->synced) {
+            a->ledger.sum[c] += all;
+            continue;
+        }
+        unsigned __int128 asked = (unsigned __int128)(uint64_t)a->pending_milli * dt;
+        asked = asked < all ? asked : all; /* idle beyond what waits is not asked for */
+        a->ledger.sum[LEDGER_FRAGMENTED] += asked;
+        a->ledger.sum[LEDGER_NO_DEMAND] += all - asked;
     }
     a->ledger.capacity += (unsigned __int128)(uint64_t)a->capacity_milli * dt;
 }

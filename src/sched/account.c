@@ -3,10 +3,10 @@
  * useful; issued: starting; ending: saving; planned, stray: held; foreign: useful), never
  * beyond the capacity; then what is idle: faulty (the node is down, unknown or unsynced, or
  * the device is not ok), else drained (drained, or cordoned by us); the rest of the whole
- * cluster is `no demand` when no gang that wants GPUs waits, else `fragmented`
- * (quota-idle comes with quotas); unattributed while the world is unsynced.
- * So the causes sum to capacity x time by construction. O(1) a change; on an ordinary node
- * (up, all devices healthy, not overcommitted) a claim's change is a few additions.
+ * cluster is `fragmented` as far as gangs wait that ask for so much (at their minimum: it is
+ * there, and they cannot use it or may not start), and `no demand` beyond that (quota-idle
+ * comes with quotas); unattributed while the world is unsynced.
+ * So the causes sum to capacity x time by construction. O(1) a change.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 
@@ -21,10 +21,16 @@ void account_pass(struct sched *s, int64_t at)
     for (int c = 0; c < LEDGER_CAUSES; c++) {
         if (s->now_put[c] == 0)
             continue;
+        int64_t milli = s->now_put[c];
         int to = c;
-        if (c == IDLE_OK && s->synced)
-            to = s->pending_gpu_gangs ? LEDGER_FRAGMENTED : LEDGER_NO_DEMAND;
-        s->ledger.sum[to] += (unsigned __int128)((uint64_t)s->now_put[c]) * (uint64_t)dt;
+        if (c == IDLE_OK && s->synced) { /* what waits could use so much, and not more */
+            int64_t wanted = milli < s->pending_milli ? milli : s->pending_milli;
+            s->ledger.sum[LEDGER_FRAGMENTED] += (unsigned __int128)(uint64_t)wanted *
+                                                (uint64_t)dt;
+            milli -= wanted;
+            to = LEDGER_NO_DEMAND;
+        }
+        s->ledger.sum[to] += (unsigned __int128)(uint64_t)milli * (uint64_t)dt;
     }
     s->ledger.capacity += (unsigned __int128)((uint64_t)s->capacity_milli) * (uint64_t)dt;
 }

@@ -241,9 +241,6 @@ static void demand(struct sched *s, uint32_t gang, int sign)
 {
     const struct tree_root *r = gang_root(s, &s->gangs.at[gang]);
     s->n_pending += (uint32_t)sign;
-    if (r->min_milli == 0)
-        return;
-    s->pending_gpu_gangs += (uint32_t)sign;
     s->pending_milli += sign * (int64_t)r->min_milli;
 }
 

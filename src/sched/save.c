@@ -434,7 +434,6 @@ static void io_numbers(struct io *io, struct sched *s)
     FIELD(io, s->strays_at);
     FIELD(io, s->ledger);
     FIELD(io, s->ledger_at);
-    FIELD(io, s->pending_gpu_gangs);
     FIELD(io, s->pending_milli);
     FIELD(io, s->n_pending);
     FIELD(io, s->n_jobs);

@@ -229,7 +229,6 @@ struct sched {
     int64_t capacity_milli;
     struct ledger ledger;
     int64_t ledger_at;
-    uint32_t pending_gpu_gangs;
     int64_t pending_milli, used_milli;
     uint32_t n_pending, n_jobs, n_claims;
 
