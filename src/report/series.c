@@ -55,7 +55,6 @@ static void series_halve(struct series *s)
             series_sum_add(&s->bins[i / 2], &s->bins[i]);
     }
     s->n = (n + 1) / 2;
-    memset(s->bins + s->n, 0, (n - s->n) * sizeof *s->bins); /* those behind are still 0 */
     s->width_us *= 2;
     s->width_log++;
 }
@@ -73,9 +72,9 @@ static void series_close_level(struct series *s, int64_t end)
         int64_t border = ((int64_t)i + 1) << s->width_log;
         int64_t stop = border < to ? border : to;
 
+        while (s->n <= i)
+            s->bins[s->n++] = (struct series_sum){0};
         sum_add_level(&s->bins[i], &s->last, stop - from);
-        if (s->n <= i)
-            s->n = i + 1;
         from = stop;
     }
 }
@@ -83,7 +82,7 @@ static void series_close_level(struct series *s, int64_t end)
 void series_add(struct series *s, const struct report_level *l)
 {
     if (!s->bins) {
-        s->bins = mem_zero(SERIES_BINS * sizeof *s->bins);
+        s->bins = mem_alloc(SERIES_BINS * sizeof *s->bins); /* each cleared when begun */
         s->start_us = l->at;
         s->width_us = 1;
     } else {

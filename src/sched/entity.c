@@ -268,11 +268,11 @@ uint32_t node_find(struct sched *s, struct str name)
     return n;
 }
 
-static void name_put(struct job *j, struct str name)
+void job_set_name(struct sched *s, struct job *j, struct str name)
 {
-    if (j->name_room < name.len || !j->name) {
-        j->name_room = name.len < 16 ? 16 : (uint32_t)name.len;
-        j->name = mem_resize(j->name, j->name_room + 1u);
+    if (j->name_room < name.len || !j->name) { /* in steps, so that no slot grows often */
+        j->name_room = (uint32_t)(name.len < 16 ? 15 : name.len | 63);
+        j->name = arena_alloc(&s->names, j->name_room + 1u);
     }
     memcpy(j->name, name.ptr, name.len);
     j->name[name.len] = '\0';
@@ -288,7 +288,7 @@ uint32_t job_create(struct sched *s, const struct job_spec *spec)
         vec_push(&s->jobs, (struct job){0});
     }
     struct job *j = &s->jobs.at[id];
-    name_put(j, spec->name);
+    job_set_name(s, j, spec->name);
     *j = (struct job){.name = j->name, .name_len = j->name_len, .name_room = j->name_room,
                       .live = true, .tree = tree, .queue = spec->queue, .user = spec->user,
                       .kind = spec->kind, .qos = spec->qos, .success = spec->success,

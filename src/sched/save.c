@@ -324,7 +324,12 @@ static void io_jobs(struct io *io, struct sched *s)
         bool many = j->gangs != NULL;
         if (!j->live)
             continue;
-        text(io, &j->name, &j->name_len);
+        char *name = j->name;
+        text(io, &name, &j->name_len);
+        if (!io->out && name) {
+            job_set_name(s, j, (struct str){name, j->name_len});
+            free(name);
+        }
         text(io, &j->request, &j->request_len);
         FIELD(io, many);
         if (!many)

@@ -33,7 +33,6 @@ static void forget_entities(struct sched *s)
         free(g->slots);
     }
     for (uint32_t i = 0; i < s->jobs.n; i++) {
-        free(s->jobs.at[i].name);
         free(s->jobs.at[i].request);
         free(s->jobs.at[i].gangs);
     }
@@ -61,6 +60,7 @@ void sched_destroy(struct sched *s)
     vec_done(&s->trees_free);
     u64map_done(&s->tree_ids);
     vec_done(&s->jobs);
+    arena_done(&s->names);
     vec_done(&s->jobs_free);
     strmap_done(&s->job_ids);
     vec_done(&s->gangs);

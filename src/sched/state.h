@@ -126,7 +126,7 @@ struct gang {
 };
 
 struct job {
-    char *name;            /* of a free job: room for the next one's */
+    char *name;            /* in s->names; of a free job: room for the next one's */
     uint32_t name_len, name_room;
     char *request;
     uint32_t request_len;
@@ -192,6 +192,7 @@ struct sched {
     VEC(struct tree) trees;
     VEC(uint32_t) trees_free;
     struct u64map tree_ids;
+    struct arena names;      /* of jobs; a slot keeps its room, so it is bounded by slots */
     VEC(struct job) jobs;
     VEC(uint32_t) jobs_free;
     struct strmap job_ids;
@@ -250,6 +251,7 @@ uint32_t tree_intern(struct sched *s, const struct job_spec *spec);
 uint64_t tree_hash_of(const struct sched *s, const struct tree *t);
 void tree_unref(struct sched *s, uint32_t id);
 uint32_t job_create(struct sched *s, const struct job_spec *spec);
+void job_set_name(struct sched *s, struct job *j, struct str name); /* copies */
 void job_destroy(struct sched *s, uint32_t job);
 uint32_t job_look(const struct sched *s, struct str name);
 uint32_t node_find(struct sched *s, struct str name); /* NODE_NONE: not known */
