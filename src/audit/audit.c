@@ -107,7 +107,7 @@ static int seats_settle(struct audit *a, struct bgang *g)
     char text[160];
     for (uint32_t s = 0; s < g->nslots; s++) {
         struct bclaim *c = g->slots[s].claim;
-        if (!c || !c->fresh || !c->node)
+        if (!c || !c->doubt || !c->node)
             continue;
         const char *why = constraint_broken(a, c, text);
         struct slot_ref ref = book_slot_ref(g, s);
@@ -131,7 +131,7 @@ static int pass_end(struct audit *a)
         struct bgang *g = a->launched.at[i];
         for (uint32_t s = 0; g && s < g->nslots; s++)
             if (g->slots[s].claim)
-                g->slots[s].claim->fresh = false;
+                g->slots[s].claim->fresh = g->slots[s].claim->doubt = false;
         if (g)
             g->launched = g->first = false;
     }

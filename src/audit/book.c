@@ -163,7 +163,8 @@ struct bjob *book_job_add(struct audit *a, const struct job_spec *spec)
     j->spec.name = arena_str(&j->mem, spec->name);
     j->spec.groups = COPY(&j->mem, struct group_spec, spec->groups, spec->ngroups);
     j->spec.shapes = COPY(&j->mem, struct shape, spec->shapes, spec->nshapes);
-    j->spec.request = j->spec.blob = (struct str){0};
+    j->spec.request = arena_str(&j->mem, spec->request);
+    j->spec.blob = (struct str){0};
     j->saved_at = INT64_MIN;
     j->roots = arena_zero(&j->mem, spec->ngroups * sizeof *j->roots);
     for (uint16_t g = 0; g < spec->ngroups; g++) {

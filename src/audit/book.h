@@ -35,6 +35,7 @@ struct bclaim {
     bool foreign, ours, asked, seen;
     bool taken;          /* a planned claim: its room is free now and is its own */
     bool fresh;          /* decided in the pass at hand */
+    bool doubt;          /* a constraint did not hold when it was decided */
     uint64_t launch, stop;
     int64_t since;       /* running since; else in this phase since */
     int64_t useful_to;   /* ending: when it stopped being useful */

@@ -3,8 +3,9 @@
  * devices are healthy, of an acceptable type and mode, a legal set, a legal slice placement;
  * hard constraints hold. That the room is not given twice is summed up in room.c.
  *
- * Constraints are judged when the whole decision is on the books: `need` may be met by a
- * member placed with it, `avoid` must hold both ways against every other claim, `spread` may
+ * Constraints are judged when the decision is on the books, and what does not hold then, at
+ * the end of its pass once more: `need` may be met by a member that is placed with it or held
+ * behind it, `avoid` must hold both ways against every other claim, `spread` may
  * leave the fullest partition of the launch at most max_skew above the emptiest one that a
  * node is in. SPDX-License-Identifier: Apache-2.0 */
 #include "audit/book.h"

@@ -248,6 +248,9 @@ static void job_set(struct audit *a, const struct job_spec *spec)
         j->seen = true;
         return;
     }
+    for (uint32_t i = 0; spec->request.len && i < a->jobs.n; i++)
+        if (str_eq(a->jobs.at[i]->spec.request, spec->request))
+            return; /* the same request told twice is one job */
     j = book_job_add(a, spec);
     j->seen = true;
     for (uint32_t i = 0; i < j->ngangs; i++)

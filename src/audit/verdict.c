@@ -124,6 +124,16 @@ static int rooms_check(struct audit *a, const struct gang_ref *ref, const struct
     return 0;
 }
 
+/* What does not hold yet may hold by the rest of the plan: judged again at the pass's end. */
+static void doubts_note(struct audit *a, struct bgang *g, const struct seat *seats, uint32_t n)
+{
+    char text[160];
+    for (uint32_t i = 0; i < n; i++) {
+        struct bclaim *c = g->slots[book_slot(g, seats[i].slot)].claim;
+        c->doubt = c->fresh && c->node && constraint_broken(a, c, text);
+    }
+}
+
 static void remember_launched(struct audit *a, struct bgang *g, bool first)
 {
     g->first |= first;
@@ -187,6 +197,7 @@ static int launch(struct audit *a, const struct record *r)
         rc = rooms_check(a, &r->launch.gang, seats, n);
     if (rc)
         return rc;
+    doubts_note(a, g, seats, n);
     g->last_by = r->launch.launch_by;
     if (r->launch.launch_by > g->launch_by)
         g->launch_by = r->launch.launch_by;
@@ -217,6 +228,7 @@ static int hold(struct audit *a, const struct record *r)
         rc = rooms_check(a, &r->hold.gang, r->hold.seats, r->hold.nseats);
     if (rc)
         return rc;
+    doubts_note(a, g, r->hold.seats, r->hold.nseats);
     if (r->hold.until > g->launch_by)
         g->launch_by = r->hold.until;
     remember_launched(a, g, false);

@@ -107,8 +107,16 @@ static uint64_t job_digest(const struct sched *s, const struct job *j, enum dige
     h = digest_mix(h, (uint64_t)j->expected_us);
     h = digest_mix(h, (uint64_t)j->held << 1 | j->cancelled);
     h = digest_mix(h, (uint64_t)j->saved_at);
+    h = digest_mix(h, (uint64_t)j->kind << 24 | (uint64_t)j->success << 16 |
+                          (uint64_t)j->on_loss << 8 | j->checkpoint);
+    h = digest_mix(h, (uint64_t)j->tries << 32 | j->budget);
+    h = digest_mix(h, (uint64_t)j->backoff_us);
+    h = digest_mix(h, (uint64_t)j->ckpt_interval_us);
+    h = digest_mix(h, (uint64_t)j->value_milli_h);
+    h = digest_mix(h, (uint64_t)j->deadline_at);
+    h = digest_mix(h, j->ckpt_step);
     if (kind == DIGEST_ALL)
-        h = digest_mix(h, j->gangs_left + j->ask);
+        h = digest_mix(h, (uint64_t)j->gangs_left << 1 | j->ask);
     return h;
 }
 
@@ -118,23 +126,44 @@ static uint64_t gang_name_digest(const struct sched *s, uint32_t gang)
     return digest_mix(str_digest(ref.job, 71), (uint64_t)ref.group << 32 | ref.copy);
 }
 
-static uint64_t gang_digest(const struct sched *s, uint32_t i)
+static uint64_t slots_digest(const struct gang *g)
 {
-    const struct gang *g = &s->gangs.at[i];
-    uint64_t h = gang_name_digest(s, i);
-    h = digest_mix(h, (uint64_t)g->phase << 48 | (uint64_t)g->said << 40 | g->target);
-    h = digest_mix(h, (uint64_t)g->issued << 48 | (uint64_t)g->running << 32 |
-                          (uint64_t)g->ending << 16 | g->planned);
-    h = digest_mix(h, (uint64_t)g->done << 32 | g->offered);
-    h = digest_mix(h, g->launch);
-    h = digest_mix(h, (uint64_t)g->launch_by);
-    h = digest_mix(h, (uint64_t)g->not_before + g->tries);
-    if (g->said)
-        h = digest_mix(h, why_digest(s, &g->why));
+    uint64_t h = 75;
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        const struct slot *sl = g->nslots > 1 ? &g->slots[i] : &g->one;
+        h = digest_mix(h, sl->flags);
+        h = digest_mix(h, sl->last_launch);
+        h = digest_mix(h, str_digest((struct str){sl->task, sl->task_len}, 5));
+    }
     return h;
 }
 
-static uint64_t claim_digest(const struct sched *s, const struct claim *c)
+static uint64_t gang_digest(const struct sched *s, uint32_t i)
+{
+    const struct gang *g = &s->gangs.at[i];
+    const uint64_t fields[] = {
+        g->phase, g->said, g->failed, g->target, g->issued, g->running, g->ending,
+        g->planned, g->done, g->offered, g->launch, g->stage, g->tries,
+        (uint64_t)g->launch_by, (uint64_t)g->not_before, g->lane != NONE,
+        g->tried_epoch == s->free_epoch};
+    uint64_t h = gang_name_digest(s, i);
+    for (uint32_t k = 0; k < sizeof fields / sizeof *fields; k++)
+        h = digest_mix(h, fields[k]);
+    if (g->said)
+        h = digest_mix(h, why_digest(s, &g->why));
+    return digest_mix(h, slots_digest(g));
+}
+
+/* Who is refused in each lane, and why; lanes without anybody in them say nothing. */
+static uint64_t lane_digest(const struct sched *s, const struct lane *l)
+{
+    uint64_t h = digest_mix(77, gang_name_digest(s, l->heap[0]));
+    h = digest_mix(h, lane_is_blocked(s, l));
+    return l->dry ? digest_mix(h, why_digest(s, &l->why)) : h;
+}
+
+static uint64_t claim_digest(const struct sched *s, const struct claim *c,
+                             enum digest_kind kind)
 {
     uint64_t h = str_digest((struct str){c->name, c->name_len}, 81);
     if (c->gang != NONE) {
@@ -149,7 +178,13 @@ static uint64_t claim_digest(const struct sched *s, const struct claim *c)
     h = digest_mix(h, c->use.devs);
     h = digest_mix(h, (uint64_t)c->use.slices << 32 | c->use.gpu_milli);
     h = digest_mix(h, (uint64_t)c->use.cpu_milli);
-    return digest_mix(h, c->launch);
+    h = digest_mix(h, c->launch);
+    if (kind == DIGEST_FACTS)
+        return h;
+    h = digest_mix(h, (uint64_t)c->since);
+    h = digest_mix(h, (uint64_t)c->retry_at);
+    h = digest_mix(h, c->stop);
+    return digest_mix(h, (uint64_t)c->asked << 2 | (uint64_t)c->ours << 1 | c->seen);
 }
 
 static bool is_fact(const struct claim *c)
@@ -168,12 +203,15 @@ uint64_t sched_digest(const struct sched *s, enum digest_kind kind)
             sum += job_digest(s, &s->jobs.at[i], kind);
     for (uint32_t i = 0; i < s->claims.n; i++)
         if (s->claims.at[i].live && (kind == DIGEST_ALL || is_fact(&s->claims.at[i])))
-            sum += claim_digest(s, &s->claims.at[i]);
+            sum += claim_digest(s, &s->claims.at[i], kind);
     if (kind == DIGEST_FACTS)
         return sum;
     for (uint32_t i = 0; i < s->gangs.n; i++)
         if (s->gangs.at[i].live)
             sum += gang_digest(s, i);
+    for (uint32_t i = 0; i < s->lanes.n; i++)
+        if (s->lanes.at[i].n)
+            sum += lane_digest(s, &s->lanes.at[i]);
     uint64_t h = digest_mix(91, s->launch_n);
     h = digest_mix(h, s->stop_n);
     h = digest_mix(h, (uint64_t)s->term << 32 | s->caps);

@@ -279,6 +279,14 @@ void job_set_name(struct sched *s, struct job *j, struct str name)
     j->name_len = (uint32_t)name.len;
 }
 
+void job_index(struct sched *s, uint32_t job)
+{
+    const struct job *j = &s->jobs.at[job];
+    strmap_put(&s->job_ids, job_name(j), job);
+    if (j->request)
+        strmap_put(&s->request_ids, (struct str){j->request, j->request_len}, job);
+}
+
 uint32_t job_create(struct sched *s, const struct job_spec *spec)
 {
     uint32_t tree = tree_intern(s, spec);
@@ -310,7 +318,7 @@ uint32_t job_create(struct sched *s, const struct job_spec *spec)
         j->request = mem_strndup(spec->request.ptr, spec->request.len);
         j->request_len = (uint32_t)spec->request.len;
     }
-    strmap_put(&s->job_ids, job_name(j), id);
+    job_index(s, id);
     const struct tree *t = &s->trees.at[tree];
     for (uint32_t r = 0; r < t->nroots; r++)
         j->ngangs += t->roots[r].copies;
@@ -338,6 +346,8 @@ void job_destroy(struct sched *s, uint32_t job)
     for (uint32_t i = 0; i < j->ngangs; i++)
         gang_destroy(s, j->gangs ? j->gangs[i] : j->one_gang);
     strmap_del(&s->job_ids, job_name(j));
+    if (j->request)
+        strmap_del(&s->request_ids, (struct str){j->request, j->request_len});
     tree_unref(s, j->tree);
     free(j->request);
     free(j->gangs);

@@ -66,6 +66,10 @@ static void fold_job_set(struct sched *s, const struct job_spec *spec)
         job_change(s, job, spec);
         return;
     }
+    if (spec->request.len && strmap_get(&s->request_ids, spec->request) != MAP_NONE) {
+        noop(s); /* the same request told twice, under another name: one job */
+        return;
+    }
     job = job_create(s, spec);
     s->jobs.at[job].seen = true;
     if (s->policy.mix == MIX_LEARN || s->policy.mix == MIX_TRACE)

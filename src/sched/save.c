@@ -341,7 +341,7 @@ static void io_jobs(struct io *io, struct sched *s)
     }
     for (uint32_t i = 0; i < s->jobs.n && !io->out && !io->bad; i++)
         if (s->jobs.at[i].live)
-            strmap_put(&s->job_ids, job_name(&s->jobs.at[i]), i);
+            job_index(s, i);
 }
 
 static void io_gangs(struct io *io, struct sched *s)

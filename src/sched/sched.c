@@ -63,6 +63,7 @@ void sched_destroy(struct sched *s)
     arena_done(&s->names);
     vec_done(&s->jobs_free);
     strmap_done(&s->job_ids);
+    strmap_done(&s->request_ids);
     vec_done(&s->gangs);
     vec_done(&s->gangs_free);
     vec_done(&s->claims);

@@ -196,6 +196,7 @@ struct sched {
     VEC(struct job) jobs;
     VEC(uint32_t) jobs_free;
     struct strmap job_ids;
+    struct strmap request_ids; /* request id -> job: a submit told twice is one job */
     VEC(struct gang) gangs;
     VEC(uint32_t) gangs_free;
     VEC(struct claim) claims;
@@ -252,6 +253,7 @@ uint64_t tree_hash_of(const struct sched *s, const struct tree *t);
 void tree_unref(struct sched *s, uint32_t id);
 uint32_t job_create(struct sched *s, const struct job_spec *spec);
 void job_set_name(struct sched *s, struct job *j, struct str name); /* copies */
+void job_index(struct sched *s, uint32_t job); /* found by name and request from now on */
 void job_destroy(struct sched *s, uint32_t job);
 uint32_t job_look(const struct sched *s, struct str name);
 uint32_t node_find(struct sched *s, struct str name); /* NODE_NONE: not known */

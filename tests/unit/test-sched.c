@@ -160,8 +160,65 @@ static void test_save_load(void)
     play_done(&p);
 }
 
+static void test_request_twice(void)
+{
+    struct play p;
+    play_init(&p);
+    play_node(&p, "n1", 8, NULL, NULL, NODE_UP);
+    play_synced(&p);
+    struct shape one = play_shape(1);
+    struct group_spec g[2] = {
+        {.parent = GROUP_NONE, .shape = GROUP_NONE, .whole = 1, .count = {1, 1, 1, 1}},
+        {.parent = 0, .shape = 0, .depth = 1, .count = {1, 1, 1, 1}}};
+    struct job_spec spec = {.name = STR("a"), .request = STR("r1"), .ngroups = 2,
+                            .nshapes = 1, .groups = g, .shapes = &one};
+    struct record r = {.kind = EV_JOB_SET, .job_set = &spec};
+    play_fold(&p, &r);
+    spec.name = STR("b");
+    r = (struct record){.kind = EV_JOB_SET, .job_set = &spec};
+    play_fold(&p, &r);
+    struct sched_counts c;
+    sched_counts(p.s, &c);
+    is_int(c.jobs, 1, "one request, told twice, is one job");
+    play_done(&p);
+}
+
+/* A member that fails for ever is mended as often as the job allows, then the job ends. */
+static void test_member_tries(void)
+{
+    struct play p;
+    play_init(&p);
+    play_node(&p, "n1", 8, NULL, NULL, NODE_UP);
+    play_synced(&p);
+    struct shape one = play_shape(1);
+    struct group_spec g[2] = {
+        {.parent = GROUP_NONE, .shape = GROUP_NONE, .whole = 1, .count = {1, 1, 1, 1}},
+        {.parent = 0, .shape = 0, .depth = 1, .count = {2, 2, 2, 1}}};
+    struct job_spec spec = {.name = STR("a"), .on_loss = LOSS_MEMBER, .tries = 3,
+                            .ngroups = 2, .nshapes = 1, .groups = g, .shapes = &one};
+    struct record r = {.kind = EV_JOB_SET, .job_set = &spec};
+    play_fold(&p, &r);
+    play_border(&p);
+    uint64_t launch = launch_of(&p, 0);
+    uint32_t launches = 1;
+    play_run(&p);
+    for (int i = 0; i < 10 && launch; i++) {
+        p.at += 1000000;
+        play_end(&p, "a", launch, 1, ENDED_FAILED);
+        play_border(&p);
+        launch = launch_of(&p, 0);
+        launches += launch != 0;
+        play_run(&p);
+    }
+    is_int(launches, 4, "the first launch and three tries");
+    ok(play_find(&p, DE_STOP, 0), "then the other member is stopped");
+    play_done(&p);
+}
+
 int main(void)
 {
+    test_request_twice();
+    test_member_tries();
     test_contract_example();
     test_required_rack();
     test_loss_and_requeue();
