@@ -380,8 +380,12 @@ static void world_synced(struct audit *a, uint32_t caps)
     a->synced = true;
     a->syncing = false;
     for (uint32_t i = a->nodes.n; i-- > 0;)
-        if (!a->nodes.at[i]->seen)
+        if (!a->nodes.at[i]->seen) {
             node_drop(a, a->nodes.at[i]);
+        } else if (a->nodes.at[i]->unsynced) { /* named: as after a fresh start */
+            a->nodes.at[i]->unsynced = false;
+            room_touch(a, a->nodes.at[i]);
+        }
     for (uint32_t i = a->jobs.n; !(caps & CAP_MAKE) && i-- > 0;)
         if (!a->jobs.at[i]->seen && !a->jobs.at[i]->cancelled)
             bjob_stop(a, a->jobs.at[i]);

@@ -106,8 +106,14 @@ static void synced_world(struct sched *s, uint32_t caps)
     s->synced = true;
     s->syncing = false;
     for (uint32_t i = 0; i < s->node_seen.n && i < s->cluster->nnodes; i++)
-        if (!s->node_seen.at[i] && !s->cluster->nodes[i].gone)
+        if (s->cluster->nodes[i].gone)
+            continue;
+        else if (!s->node_seen.at[i])
             node_forget(s, i);
+        else if (s->cluster->nodes[i].unsynced) { /* the world has named it: as a fresh start */
+            cluster_node_unsynced(s->cluster, i, false);
+            account_node(s, i);
+        }
     for (uint32_t i = 0; i < s->jobs.n && !(caps & CAP_MAKE); i++)
         if (s->jobs.at[i].live && !s->jobs.at[i].seen && !s->jobs.at[i].cancelled)
             job_cancel(s, i);

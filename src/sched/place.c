@@ -54,6 +54,7 @@ void scratch_destroy(struct scratch *sc)
     vec_done(&sc->plan);
     vec_done(&sc->fits);
     vec_done(&sc->spread);
+    vec_done(&sc->where);
     free(sc);
 }
 
@@ -821,6 +822,27 @@ static uint32_t copy_under(const struct tree *t, uint16_t leaf, uint32_t copy, u
     return copy;
 }
 
+/* Does any group tie its tasks to one domain? */
+static bool is_tied(const struct tree *t)
+{
+    for (uint32_t i = 0; i < t->ngroups; i++)
+        if (t->groups[i].required || t->groups[i].segment_size)
+            return true;
+    return false;
+}
+
+/* The node of each slot that stays; a plan's picks are added as they come. */
+static void where_fill(struct sched *s, uint32_t gang)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    vec_resize(&s->scratch->where, g->nslots);
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        uint32_t c = gang_slot(s, gang, i)->claim;
+        bool stays = c != NONE && s->claims.at[c].phase != CLAIM_ENDING;
+        s->scratch->where.at[i] = stays ? s->claims.at[c].use.node : NODE_NONE;
+    }
+}
+
 /* The lowest domain that a missing slot must share with its gang's members. */
 static uint32_t repair_domain(struct sched *s, uint32_t gang, uint32_t slot,
                               uint32_t *ret_node)
@@ -831,14 +853,10 @@ static uint32_t repair_domain(struct sched *s, uint32_t gang, uint32_t slot,
     const struct group_spec *leaf = &t->groups[l->group];
     uint32_t best = 0;
     *ret_node = NODE_NONE;
+    if (!is_tied(t))
+        return best;
     for (uint32_t i = 0; i < g->nslots; i++) {
-        uint32_t node = NODE_NONE;
-        uint32_t c = gang_slot(s, gang, i)->claim;
-        if (i != slot && c != NONE && s->claims.at[c].phase != CLAIM_ENDING)
-            node = s->claims.at[c].use.node;
-        for (uint32_t k = 0; k < s->scratch->plan.n && node == NODE_NONE; k++)
-            if (s->scratch->plan.at[k].slot == i)
-                node = s->scratch->plan.at[k].use.node;
+        uint32_t node = i == slot ? NODE_NONE : s->scratch->where.at[i];
         if (node == NODE_NONE)
             continue;
         const struct tree_leaf *o = &t->leaves[slot_leaf(s, gang, i)];
@@ -899,14 +917,6 @@ static bool slot_is_needed(struct sched *s, uint32_t gang, uint32_t slot)
     return n < l->per_min;
 }
 
-static bool plan_fills(const struct sched *s, uint32_t slot)
-{
-    for (uint32_t i = 0; i < s->scratch->plan.n; i++)
-        if (s->scratch->plan.at[i].slot == slot)
-            return true;
-    return false;
-}
-
 bool place_missing(struct sched *s, uint32_t gang, struct why *why)
 {
     struct scratch *sc = scratch_ready(s);
@@ -917,6 +927,7 @@ bool place_missing(struct sched *s, uint32_t gang, struct why *why)
     vec_clear(&sc->spread);
     sc->fits.n = 0;
     sc->best_placed = 0;
+    where_fill(s, gang);
     uint32_t left = gang_missing(g), need = left, full_leaf = NONE, full_domain = NONE;
     bool makes = s->caps & CAP_MAKE;
     for (uint32_t k = 0; k < 2 * g->nslots && left; k++) {
@@ -925,7 +936,7 @@ bool place_missing(struct sched *s, uint32_t gang, struct why *why)
         if (sl->claim != NONE || sl->flags & SLOT_DONE ||
             (!makes && (!(sl->flags & SLOT_OFFERED) || sl->flags & SLOT_GATED)))
             continue;
-        if (k < g->nslots ? !slot_is_needed(s, gang, i) : plan_fills(s, i))
+        if (k < g->nslots ? !slot_is_needed(s, gang, i) : sc->where.at[i] != NODE_NONE)
             continue;
         uint32_t leaf = slot_leaf(s, gang, i);
         const struct tree_leaf *l = &at.tree->leaves[leaf];
@@ -937,6 +948,7 @@ bool place_missing(struct sched *s, uint32_t gang, struct why *why)
         spread_count(s, gang, &a);
         if (node == NODE_NONE ? fill_one(s, &a, d, s->seq) : fill_node(s, &a, node, 1)) {
             sc->plan.at[sc->plan.n - 1].slot = i;
+            sc->where.at[i] = sc->plan.at[sc->plan.n - 1].use.node;
             left--;
         } else { /* another one may have room all the same */
             full_leaf = leaf;

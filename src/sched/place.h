@@ -21,6 +21,7 @@ struct scratch { /* may be thrown away at any record */
     bool keeps_whole;        /* the same two in a tree: broken domains are filled first */
     VEC(struct pick) plan;   /* what the last attempt found, in slot order of each leaf */
     VEC(uint64_t) fits;      /* capacities of candidate domains */
+    VEC(uint32_t) where;     /* by slot of the gang that is mended: its node */
     VEC(uint64_t) spread;    /* fault domain value << 32 | slots in it */
     uint32_t best_placed;    /* most tasks that an attempt placed, for the reason */
 };
