@@ -12,8 +12,9 @@ struct arena {
     char *start; /* where `next` began, while there is one chunk; else NULL */
 };
 
-void *arena_grow(struct arena *a, size_t size);      /* arena_alloc's slow path */
-static inline void *arena_alloc(struct arena *a, size_t size) /* 16-aligned, not cleared */
+void *arena_grow(struct arena *a, size_t size); /* arena_alloc's slow path */
+static inline void *arena_alloc(struct arena *a,
+                                size_t size) /* 16-aligned, not cleared */
 {
     size = size ? (size + 15) & ~(size_t)15 : 16;
     if (size - 1 >= (size_t)(a->end - a->next)) /* too large, or wrapped to 0 */
@@ -24,8 +25,9 @@ static inline void *arena_alloc(struct arena *a, size_t size) /* 16-aligned, not
 }
 void *arena_zero(struct arena *a, size_t size);      /* cleared */
 struct str arena_str(struct arena *a, struct str s); /* copy, zero-terminated too */
-void arena_restart(struct arena *a); /* arena_reset's slow path */
-static inline void arena_reset(struct arena *a) /* frees all but one chunk; it is reused */
+void arena_restart(struct arena *a);                 /* arena_reset's slow path */
+static inline void
+arena_reset(struct arena *a) /* frees all but one chunk; it is reused */
 {
     if (a->next != a->start)
         arena_restart(a);

@@ -20,7 +20,8 @@ static inline bool is_before(const struct des_event *a, const struct des_event *
 }
 
 /* The least of the children from `child` on, of which there is one at least. */
-static inline uint64_t least_child(const struct des_event *heap, uint64_t child, uint64_t n)
+static inline uint64_t least_child(const struct des_event *heap, uint64_t child,
+                                   uint64_t n)
 {
     if (child + 4 > n) {
         uint64_t least = child;

@@ -16,8 +16,8 @@ static inline uint64_t hash_bytes(const void *ptr, size_t len)
     return XXH3_64bits_withSeed(ptr, len, hash_seed);
 }
 
-/* The same purpose for short names, without a call: the text as two words (up to 16 bytes,
- * they may overlap), mixed by one wide multiplication (wyhash's step). */
+/* The same purpose for short names, without a call: the text as two words (up to 16
+ * bytes, they may overlap), mixed by one wide multiplication (wyhash's step). */
 static inline uint64_t hash_name(const char *p, size_t len)
 {
     uint64_t a = 0, b = 0;
@@ -28,8 +28,8 @@ static inline uint64_t hash_name(const char *p, size_t len)
         memcpy(&a, p, 4);
         memcpy(&b, p + len - 4, 4);
     } else if (len - 1 < 3) {
-        a = (uint64_t)(unsigned char)p[0] << 16 | (uint64_t)(unsigned char)p[len >> 1] << 8 |
-            (unsigned char)p[len - 1];
+        a = (uint64_t)(unsigned char)p[0] << 16 |
+            (uint64_t)(unsigned char)p[len >> 1] << 8 | (unsigned char)p[len - 1];
     } else if (len) {
         return hash_bytes(p, len);
     }

@@ -34,8 +34,8 @@ static inline bool is_full(uint32_t n, uint32_t mask)
     return (uint64_t)(n + 1) * 8 > ((uint64_t)mask + 1) * 5;
 }
 
-/* Small tables double, middling ones grow fourfold: a third of the moves, for memory that
- * does not count yet. */
+/* Small tables double, middling ones grow fourfold: a third of the moves, for memory
+ * that does not count yet. */
 static uint32_t more_cells(bool any, uint32_t mask)
 {
     if (!any)

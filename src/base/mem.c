@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #define HUGE (UINT64_C(2) << 20)
-enum { HEAP_AT_ONCE = 64 << 20 }; /* address space; nothing is used before it is written */
+enum {
+    HEAP_AT_ONCE = 64 << 20
+}; /* address space; nothing is used before it is written */
 enum { FILL_UNREAD = -2, FILL_OFF = -1 };
 
 static int fill_byte = FILL_UNREAD;
@@ -43,7 +45,8 @@ void mem_setup(void)
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     mallopt(M_TOP_PAD, HEAP_AT_ONCE);
-    void *volatile more = malloc(1 << 20); /* volatile: gcc would drop an unused block */
+    void *volatile more =
+        malloc(1 << 20); /* volatile: gcc would drop an unused block */
     free(more); /* more than there was, so the heap has its address space now */
     uintptr_t end = (uintptr_t)sbrk(0), from = (end - HEAP_AT_ONCE + HUGE - 1) & -HUGE;
     if (end != UINTPTR_MAX && end > from)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Once, before anything large: freed memory stays ours, and the heap asks for huge pages.
- * A short run otherwise spends a fifth of its time in page faults. */
+/* Once, before anything large: freed memory stays ours, and the heap asks for huge
+ * pages. A short run otherwise spends a fifth of its time in page faults. */
 void mem_setup(void);
 void *mem_alloc(size_t size);             /* not cleared */
 void *mem_zero(size_t size);              /* cleared */

@@ -388,7 +388,8 @@ int entry_read(struct reader *r, const struct ynode *node, const struct vars *v)
     const struct ynode *at = ynode_get(node, "name");
     struct pattern name;
     int64_t count = 1;
-    e->d = (struct node_desc){0}; /* the parts are large: each is cleared when it is read */
+    e->d = (struct node_desc){
+        0}; /* the parts are large: each is cleared when it is read */
     e->node = node;
     e->v = v;
     e->per = ynode_get(node, "per");

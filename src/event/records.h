@@ -1,5 +1,6 @@
 /* records.h - a batch of records that own what they point to
- * Cleared and filled again, never freed in between. SPDX-License-Identifier: Apache-2.0 */
+ * Cleared and filled again, never freed in between. SPDX-License-Identifier: Apache-2.0
+ */
 #ifndef MUSTER_RECORDS_H
 #define MUSTER_RECORDS_H
 
@@ -7,7 +8,7 @@
 #include "event/event.h"
 
 struct records {
-    struct arena arena;     /* strings, seats, refs of the records */
+    struct arena arena;      /* strings, seats, refs of the records */
     VEC(struct record) list; /* a push may move it: keep indexes, not pointers */
 };
 

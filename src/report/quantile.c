@@ -1,10 +1,10 @@
 /* quantile.c - one sort, then every group's quantiles in one walk
  *
- * The values are sorted once by a radix sort of (value less the least, index), twelve bits
- * a pass; when all values are whole seconds apart, which most traces are, by seconds, so
- * that two passes do. Each group's members then come by in ascending order, so its
- * quantiles are found by counting: when the group's counter reaches the next rank, this is
- * the value. A million jobs in a thousand queues take as long as in one.
+ * The values are sorted once by a radix sort of (value less the least, index), twelve
+ * bits a pass; when all values are whole seconds apart, which most traces are, by
+ * seconds, so that two passes do. Each group's members then come by in ascending order,
+ * so its quantiles are found by counting: when the group's counter reaches the next
+ * rank, this is the value. A million jobs in a thousand queues take as long as in one.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/quantile.h"
 
@@ -29,7 +29,8 @@ struct sort_key {
 };
 
 /* One stable pass by the digit at shift, from a to b. */
-static void pass(const struct sort_key *a, struct sort_key *b, uint32_t n, uint32_t shift)
+static void pass(const struct sort_key *a, struct sort_key *b, uint32_t n,
+                 uint32_t shift)
 {
     uint32_t start[DIGITS] = {0}, sum = 0;
 
@@ -109,7 +110,8 @@ void quantile_groups(const int64_t *values, const uint32_t *order, uint32_t n,
         c->seen++;
         while (c->seen == c->due) { /* the ranks never fall from one to the next */
             stats[g].at[c->next++] = values[k];
-            c->due = c->next < QUANTILES ? quantile_rank(stats[g].n, c->next) : UINT64_MAX;
+            c->due =
+                c->next < QUANTILES ? quantile_rank(stats[g].n, c->next) : UINT64_MAX;
         }
     }
     free(at);

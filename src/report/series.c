@@ -82,7 +82,8 @@ static void series_close_level(struct series *s, int64_t end)
 void series_add(struct series *s, const struct report_level *l)
 {
     if (!s->bins) {
-        s->bins = mem_alloc(SERIES_BINS * sizeof *s->bins); /* each cleared when begun */
+        s->bins =
+            mem_alloc(SERIES_BINS * sizeof *s->bins); /* each cleared when begun */
         s->start_us = l->at;
         s->width_us = 1;
     } else {
