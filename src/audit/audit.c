@@ -1,35 +1,39 @@
 /* audit.c - the independent checker: rebuilds every claim from the records alone
  *
- * Fed each record in order, it keeps its own books (book.c, told.c, tasks.c, members.c),
- * simple rather than fast, and checks after each record what DESIGN.md promises:
- *   1  no core, byte, device or share is given twice by a decision; excess that the world
- *      makes marks its node, and nothing more goes there (room.c, verdict.c)
- *   2  no gang below its minimum holds room but while launching, ending or in repair grace
+ * Fed each record in order, it keeps its own books (book.c, told.c, tasks.c,
+ * members.c), simple rather than fast, and checks after each record what DESIGN.md
+ * promises:
+ *
+ *   1  no core, byte, device or share is given twice by a decision; excess that the
+ *      world makes marks its node, and nothing more goes there (room.c, verdict.c)
+ *   2  no gang below its minimum holds room but while launching, ending or in grace
  *   7  each waiting gang has a reason with numbers; each GPU-second one cause
- * and the protocol: decisions only behind a border, while synced and leading; launches onto
- * known nodes that take part, of legal devices, types, taints, sizes and layouts, of jobs
- * that nobody holds, each slot once, ids increasing; stops of live tasks (seats.c,
- * layout.c, verdict.c). Invariants 3 to 5 come with preemption, promises and quotas; 6 is
- * tested by digests.
+ *
+ * and the protocol: decisions only behind a border, while synced and leading; launches
+ * onto known nodes that take part, of legal devices, types, taints, sizes and layouts,
+ * of jobs that nobody holds, each slot once, ids increasing; stops of live tasks
+ * (seats.c, layout.c, verdict.c). Invariants 3 to 5 come with preemption, promises and
+ * quotas; 6 is tested by digests.
  *
  * Where CORE.md leaves room, this is how it is read here:
- * - A pass is a border with the decisions behind it, until the next record that is none.
- *   Invariants 2 and 7 are judged at its end; they bind only while synced and leading, and
- *   when the pass left nothing undone (its bound is counted in questions, not in gangs).
+ *
+ * - A pass is a border with the decisions behind it, until the next record that is no
+ *   decision. Invariants 2 and 7 are judged at its end; they bind only while synced and
+ *   leading, and when the pass left nothing undone (its bound counts questions).
  * - Done members count towards a gang's minimum; issued ones do not.
- * - "In repair grace" is counted from when the gang lost a member while it was whole, and
- *   again from when it fell below its minimum or was found so at `synced`, for the policy's
- *   repair_grace of that time; each launch or hold for it allows it until
- *   its launch_by or until; a refused stop or launch until it may be tried again.
- * - A task that ends `lost` leaves its node unsynced: nothing goes there before `synced`
+ * - "In repair grace" is counted from when the gang lost a member while it was whole,
+ *   and again from when it fell below its minimum or was found so at `synced`, for the
+ *   policy's repair_grace of that time; each launch or hold for it allows it until its
+ *   launch_by or until; a refused stop or launch until it may be tried again.
+ * - A task that ends `lost` leaves its node unsynced: nothing goes there before a sync
  *   names that node (or a new uid makes it another node).
- * - A gang pends (makes demand in the ledger) while it waits and may be tried: not held by a
- *   person, not in back-off, its tasks offered.
- * - Work that is lost is what its task did as `running` since its start or the job's last
- *   checkpoint; the time it took to end was `saving` and stays so, and when a stop is
- *   refused its start moves on by that time.
- * - Room for a task of several devices means devices of one type on one node; a task that was
- *   given a mixture all the same is not faulted for it.
+ * - A gang pends (makes demand in the ledger) while it waits and may be tried: not held
+ *   by a person, not in back-off, its tasks offered.
+ * - Work that is lost is what its task did as `running` since its start or the job's
+ *   last checkpoint; the time it took to end was `saving` and stays so, and when a stop
+ *   is refused its start moves on by that time.
+ * - Room for a task of several devices means devices of one type on one node; a task
+ *   that was given a mixture all the same is not faulted for it.
  * - Groups below a gang's root stand in their wanted number; leaves are elastic.
  *
  * Cost: a record pays for the claims on the nodes it names and the slots of its gang.
@@ -112,7 +116,9 @@ static int seats_settle(struct audit *a, struct bgang *g)
         const char *why = constraint_broken(a, c, text);
         struct slot_ref ref = book_slot_ref(g, s);
         if (why)
-            return audit_bad(a, "protocol: " STR_FMT " %u.%u slot %u/%u on " STR_FMT ": %s",
+            return audit_bad(a,
+                             "protocol: " STR_FMT " %u.%u slot %u/%u on " STR_FMT
+                             ": %s",
                              STR_ARG(g->job->spec.name), g->root, g->copy, ref.leaf,
                              ref.index, STR_ARG(c->node->name), why);
     }
@@ -150,25 +156,17 @@ static void fact(struct audit *a, const struct record *r)
     case EV_CHECKPOINT_SAVED:
     case EV_BUDGET_SET:
     case EV_SIGNAL:
-    case EV_SOFT_SET:
-        told_job(a, r);
-        return;
+    case EV_SOFT_SET: told_job(a, r); return;
     case EV_NODE_SET:
     case EV_NODE_GONE:
     case EV_DEVICE_SET:
     case EV_TAG_SET:
-    case EV_FOREIGN_SET:
-        told_node(a, r);
-        return;
+    case EV_FOREIGN_SET: told_node(a, r); return;
     case EV_SYNC_BEGIN:
     case EV_SYNCED:
-    case EV_LEAD:
-        told_sync(a, r);
-        return;
-    case EV_TIME:
-        return;
-    default:
-        tasks_fold(a, r);
+    case EV_LEAD: told_sync(a, r); return;
+    case EV_TIME: return;
+    default: tasks_fold(a, r);
     }
 }
 

@@ -1,12 +1,14 @@
 /* book.c - makes, finds, moves and forgets the audit's nodes, jobs and claims
- * Nothing here judges. Every entity is one malloc with its own copies of all strings, so
- * that nothing depends on the batch that brought it. SPDX-License-Identifier: Apache-2.0 */
+ * Nothing here judges. Every entity is one malloc with its own copies of all strings,
+ * so that nothing depends on the batch that brought it. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "audit/book.h"
 
 #include <assert.h>
 
-#define COPY(mem, type, at, n) \
-    ((n) ? memcpy(arena_alloc((mem), (n) * sizeof(type)), (at), (n) * sizeof(type)) : NULL)
+#define COPY(mem, type, at, n)                                                      \
+    ((n) ? memcpy(arena_alloc((mem), (n) * sizeof(type)), (at), (n) * sizeof(type)) \
+         : NULL)
 
 struct bnode *book_node(const struct audit *a, struct str name)
 {
@@ -68,7 +70,8 @@ void book_slot_task(struct audit *a, struct bgang *g, uint32_t slot, struct str 
         return;
     if (s->task.len) {
         uint32_t i = strmap_get(&a->slot_ids, s->task);
-        if (i != MAP_NONE && a->slot_at.at[i].gang == g && a->slot_at.at[i].slot == slot) {
+        if (i != MAP_NONE && a->slot_at.at[i].gang == g &&
+            a->slot_at.at[i].slot == slot) {
             strmap_del(&a->slot_ids, s->task);
             vec_push(&a->slot_at_free, i);
         }
@@ -94,7 +97,8 @@ void book_slot_task(struct audit *a, struct bgang *g, uint32_t slot, struct str 
 
 /* jobs */
 
-/* Product of the wanted counts from g up to, but without, `top` (GROUP_NONE: to the root). */
+/* Product of the wanted counts from g up to, but without, `top` (GROUP_NONE: to the
+ * root). */
 static uint32_t copies_up_to(const struct job_spec *spec, uint16_t g, uint16_t top)
 {
     uint32_t n = 1;
@@ -145,8 +149,11 @@ static void gangs_add(struct bjob *j)
     for (uint32_t r = 0; r < j->nroots; r++) {
         for (uint32_t c = 0; c < j->roots[r].copies; c++, g++) {
             const struct broot *root = &j->roots[r];
-            *g = (struct bgang){.job = j, .root = root->group, .copy = c,
-                                .leaves = root->leaves, .nleaves = root->nleaves,
+            *g = (struct bgang){.job = j,
+                                .root = root->group,
+                                .copy = c,
+                                .leaves = root->leaves,
+                                .nleaves = root->nleaves,
                                 .nslots = root->nslots};
             g->slots = arena_zero(&j->mem, g->nslots * sizeof *g->slots);
             for (uint32_t s = 0; s < g->nslots; s++)
@@ -228,8 +235,12 @@ struct bclaim *book_claim_add(struct audit *a, struct bgang *g, uint32_t slot,
                               enum bphase phase)
 {
     struct bclaim *c = mem_zero(sizeof *c);
-    *c = (struct bclaim){.phase = phase, .gang = g, .slot = slot, .seen = true,
-                         .since = a->at, .all_pos = a->claims.n};
+    *c = (struct bclaim){.phase = phase,
+                         .gang = g,
+                         .slot = slot,
+                         .seen = true,
+                         .since = a->at,
+                         .all_pos = a->claims.n};
     vec_push(&a->claims, c);
     if (!g)
         return c;
@@ -309,16 +320,20 @@ void book_claim_phase(struct audit *a, struct bclaim *c, enum bphase phase)
         room_touch(a, c->node);
 }
 
-/* What a task of the shape takes on these devices. A profile's numbers come from the type
- * of its device; where the type has no such profile, or the node is not known, from the
- * shape. */
-struct need book_need(const struct audit *a, const struct shape *s, const struct bnode *n,
-                      uint64_t devs, uint16_t slices)
+/* What a task of the shape takes on these devices. A profile's numbers come from the
+ * type of its device; where the type has no such profile, or the node is not known,
+ * from the shape. */
+struct need book_need(const struct audit *a, const struct shape *s,
+                      const struct bnode *n, uint64_t devs, uint16_t slices)
 {
     (void)a;
-    struct need need = {.cpu_milli = s->cpu_milli, .mem_bytes = s->mem_bytes,
-                        .gpu_mem_bytes = s->gpu_mem_bytes, .slots = s->pod_slots,
-                        .nics = s->nics, .mode = s->gpu_mode, .gpu_milli = s->gpu_milli,
+    struct need need = {.cpu_milli = s->cpu_milli,
+                        .mem_bytes = s->mem_bytes,
+                        .gpu_mem_bytes = s->gpu_mem_bytes,
+                        .slots = s->pod_slots,
+                        .nics = s->nics,
+                        .mode = s->gpu_mode,
+                        .gpu_milli = s->gpu_milli,
                         .devs = devs};
     if (s->gpu_mode != GPU_MIG)
         return need;

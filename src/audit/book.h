@@ -1,6 +1,6 @@
-/* book.h - the audit's own books: nodes, jobs, gangs, slots and claims (private to audit)
- * Plain structs behind pointers, one malloc each; sums are made anew from the claims of a
- * node whenever they are wanted. SPDX-License-Identifier: Apache-2.0 */
+/* book.h - the audit's own books: nodes, jobs, gangs, slots and claims (private to
+ * audit) Plain structs behind pointers, one malloc each; sums are made anew from the
+ * claims of a node whenever they are wanted. SPDX-License-Identifier: Apache-2.0 */
 #ifndef MUSTER_BOOK_H
 #define MUSTER_BOOK_H
 
@@ -25,36 +25,36 @@ struct need {
 
 struct bclaim {
     enum bphase phase;
-    struct bgang *gang;  /* NULL: nobody's */
+    struct bgang *gang; /* NULL: nobody's */
     uint32_t slot;
-    struct bnode *node;  /* NULL: nowhere that is known */
-    struct str where;    /* own copy: the node's name while it is not known */
+    struct bnode *node; /* NULL: nowhere that is known */
+    struct str where;   /* own copy: the node's name while it is not known */
     struct need need;
-    bool shaped;         /* need follows from `shape` */
+    bool shaped; /* need follows from `shape` */
     struct shape shape;
     bool foreign, ours, asked, seen;
-    bool taken;          /* a planned claim: its room is free now and is its own */
-    bool fresh;          /* decided in the pass at hand */
-    bool doubt;          /* a constraint did not hold when it was decided */
+    bool taken; /* a planned claim: its room is free now and is its own */
+    bool fresh; /* decided in the pass at hand */
+    bool doubt; /* a constraint did not hold when it was decided */
     uint64_t launch, stop;
-    int64_t since;       /* running since; else in this phase since */
-    int64_t useful_to;   /* ending: when it stopped being useful */
-    int64_t retry_at;    /* refused stop or launch: not before */
-    struct str key;      /* strays and foreign pods: own copy of their key */
-    uint32_t all_pos;    /* in audit.claims */
+    int64_t since;     /* running since; else in this phase since */
+    int64_t useful_to; /* ending: when it stopped being useful */
+    int64_t retry_at;  /* refused stop or launch: not before */
+    struct str key;    /* strays and foreign pods: own copy of their key */
+    uint32_t all_pos;  /* in audit.claims */
 };
 
 struct bslot {
     struct bclaim *claim;
-    struct str task;        /* own copy; the world's name of its task */
-    uint32_t rank;          /* of its last seat; UINT32_MAX: never had one */
-    uint64_t last_launch;   /* highest that ended here */
+    struct str task;      /* own copy; the world's name of its task */
+    uint32_t rank;        /* of its last seat; UINT32_MAX: never had one */
+    uint64_t last_launch; /* highest that ended here */
     bool offered, gated, done, started, ready, seen;
     bool own_shape;
-    struct shape *shape;    /* own copy when the task brought one, else NULL */
+    struct shape *shape; /* own copy when the task brought one, else NULL */
 };
 
-struct bleaf {              /* a leaf inside a gang */
+struct bleaf { /* a leaf inside a gang */
     uint16_t group;
     uint32_t copies, per_copy, min, want, step, slot0, nslots;
 };
@@ -67,39 +67,39 @@ struct bgang {
     const struct bleaf *leaves;
     uint32_t nleaves, nslots;
     struct bslot *slots;
-    bool robbed;            /* lost members at a sync */
-    bool whole;             /* all its members run, or are done */
+    bool robbed;                     /* lost members at a sync */
+    bool whole;                      /* all its members run, or are done */
     bool over, waits, pends, failed; /* pends: waits and may be tried */
     bool said;
-    bool short_;            /* below its minimum while it holds room */
-    bool launched;          /* in the pass at hand: its layout is checked at its end */
-    bool first;             /* ... and it waited before */
+    bool short_;   /* below its minimum while it holds room */
+    bool launched; /* in the pass at hand: its layout is checked at its end */
+    bool first;    /* ... and it waited before */
     uint32_t target, done, tries;
-    int64_t not_before;     /* back-off */
+    int64_t not_before;             /* back-off */
     int64_t launch_by, grace_until; /* the latest of all its launches and holds */
-    int64_t last_by;        /* of its last launch */
-    struct why why;         /* its last reason */
+    int64_t last_by;                /* of its last launch */
+    struct why why;                 /* its last reason */
 };
 
 struct broot {
     uint16_t group;
     uint32_t copies, nleaves, nslots;
     struct bleaf *leaves;
-    int64_t min_milli;      /* GPUs of one gang at its minimum */
+    int64_t min_milli; /* GPUs of one gang at its minimum */
 };
 
 struct bjob {
     struct arena mem;
-    struct job_spec spec;   /* deep copy in mem */
+    struct job_spec spec; /* deep copy in mem */
     bool held, cancelled, seen;
     uint32_t nroots, ngangs, gangs_left;
     struct broot *roots;
     struct bgang *gangs;
     int64_t saved_at;
-    uint32_t pos;           /* in audit.jobs */
+    uint32_t pos; /* in audit.jobs */
 };
 
-struct btype {              /* the first row seen under a name */
+struct btype { /* the first row seen under a name */
     word_t name;
     uint8_t modes, mem_slices, compute_slices;
     uint32_t nprofiles;
@@ -108,24 +108,24 @@ struct btype {              /* the first row seen under a name */
 
 struct bdevice {
     const struct btype *type;
-    int64_t mem_bytes;      /* less what is reserved; 0: not known */
+    int64_t mem_bytes; /* less what is reserved; 0: not known */
     uint8_t modes, state, island;
 };
 
 struct bnode {
     struct arena mem;
-    struct node_desc desc;  /* deep copy; devices stand in dev[] */
+    struct node_desc desc; /* deep copy; devices stand in dev[] */
     struct str name, uid;
-    word_t *tags;           /* NODE_TAGS_MAX of them */
+    word_t *tags; /* NODE_TAGS_MAX of them */
     uint32_t ntags;
     struct bdevice dev[NODE_DEVICES_MAX];
-    uint32_t ndev;          /* described */
-    uint32_t nkept;         /* described, or still in use behind them */
+    uint32_t ndev;  /* described */
+    uint32_t nkept; /* described, or still in use behind them */
     uint8_t state;
     bool cordoned, unsynced, seen, touched;
     VEC(struct bclaim *) claims; /* oldest first */
     int64_t put[LEDGER_CAUSES];
-    uint32_t pos;           /* in audit.nodes */
+    uint32_t pos; /* in audit.nodes */
 };
 
 struct slot_at {
@@ -141,7 +141,7 @@ struct audit {
     uint32_t term, caps, left;
     uint64_t launch_id, stop_id;
     int64_t launch_timeout_us, repair_grace_us;
-    word_t node_level;      /* the word "node" */
+    word_t node_level; /* the word "node" */
     word_t levels[NODE_LEVELS_MAX];
     uint32_t nlevels;
 
@@ -150,18 +150,18 @@ struct audit {
     VEC(struct bjob *) jobs;
     struct strmap job_ids;
     VEC(struct bclaim *) claims; /* all; all_pos */
-    struct strmap strays;   /* key -> all_pos */
-    struct strmap slot_ids; /* task name -> index in slot_at */
+    struct strmap strays;        /* key -> all_pos */
+    struct strmap slot_ids;      /* task name -> index in slot_at */
     VEC(struct slot_at) slot_at;
     VEC(uint32_t) slot_at_free;
     VEC(struct btype *) types;
     VEC(struct bnode *) touched;
     VEC(struct bgang *) launched; /* gangs of the pass at hand; NULL: gone since */
 
-    uint32_t unsaid;        /* waiting gangs without a reason */
-    int64_t pending_milli;  /* GPUs that pending gangs want at least */
-    struct heap deadlines;  /* (until, gang key) of gangs that are short */
-    struct heap backoffs;   /* (not before, gang key) of gangs that wait for it */
+    uint32_t unsaid;         /* waiting gangs without a reason */
+    int64_t pending_milli;   /* GPUs that pending gangs want at least */
+    struct heap deadlines;   /* (until, gang key) of gangs that are short */
+    struct heap backoffs;    /* (not before, gang key) of gangs that wait for it */
     struct u64map gang_keys; /* gangs that the two heaps may still name */
     uint64_t passes;
 
@@ -169,13 +169,14 @@ struct audit {
     int64_t capacity_milli;
     struct ledger ledger;
     int64_t ledger_at;
-    struct err *err;        /* of the record at hand */
+    struct err *err; /* of the record at hand */
     int rc;
     const struct record *r;
 };
 
 /* Remember the first violation of this record; returns -EPROTO. */
-int audit_bad(struct audit *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int audit_bad(struct audit *a, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* book.c */
 struct bnode *book_node(const struct audit *a, struct str name);
@@ -195,8 +196,8 @@ void book_claim_place(struct audit *a, struct bclaim *c, struct bnode *n,
                       const struct need *need, struct str where);
 void book_claim_key(struct audit *a, struct bclaim *c, struct str key);
 void book_claim_phase(struct audit *a, struct bclaim *c, enum bphase phase);
-struct need book_need(const struct audit *a, const struct shape *s, const struct bnode *n,
-                      uint64_t devs, uint16_t slices);
+struct need book_need(const struct audit *a, const struct shape *s,
+                      const struct bnode *n, uint64_t devs, uint16_t slices);
 const struct btype *book_type(struct audit *a, const struct device_type *t);
 void book_done(struct audit *a);
 static inline struct str str_keep(struct str s)
@@ -214,14 +215,17 @@ struct room {
         bool overlap; /* two cuts on one slice */
     } dev[NODE_DEVICES_MAX];
 };
-enum room_of { ROOM_ACTIVE = 0, /* all but planned */
-               ROOM_KEPT,       /* planned, and all but ending */
-               ROOM_TAKEN };    /* all but planned ones that lie over others */
+enum room_of {
+    ROOM_ACTIVE = 0, /* all but planned */
+    ROOM_KEPT,       /* planned, and all but ending */
+    ROOM_TAKEN
+}; /* all but planned ones that lie over others */
 void room_sum(const struct bnode *n, enum room_of which, struct room *ret);
 /* What is too much, in words, or NULL. */
 const char *room_excess(const struct bnode *n, const struct room *r, char text[160]);
 bool room_planned_fits(const struct bnode *n, const struct need *need);
-void room_rise(struct audit *a, struct bnode *n); /* planned claims that have room now */
+void room_rise(struct audit *a,
+               struct bnode *n); /* planned claims that have room now */
 void room_touch(struct audit *a, struct bnode *n);
 void room_settle(struct audit *a); /* the touched nodes' part in the ledger */
 void room_advance(struct audit *a, int64_t at);
@@ -245,9 +249,11 @@ struct tally {
     uint32_t planned, issued, running, ending;
 };
 struct tally bgang_tally(const struct bgang *g);
-void bgang_changed(struct audit *a, struct bgang *g); /* after any change of its claims */
+void bgang_changed(struct audit *a,
+                   struct bgang *g); /* after any change of its claims */
 bool bgang_is_complete(const struct bgang *g);
-void bgang_seated(struct audit *a, struct bgang *g); /* by a decision: more may follow */
+void bgang_seated(struct audit *a,
+                  struct bgang *g); /* by a decision: more may follow */
 void bgang_wait(struct audit *a, struct bgang *g);
 void backoffs_end(struct audit *a); /* at a border: whose back-off is over pends */
 void bgang_unsay(struct audit *a, struct bgang *g);
@@ -257,12 +263,14 @@ bool bgang_is_short(const struct bgang *g);
 void bgang_grace(struct audit *a, struct bgang *g); /* short from now on */
 void bjob_stop(struct audit *a, struct bjob *j);    /* cancelled or failed */
 void bgang_watch(struct audit *a, struct bgang *g); /* look at it when its time is up */
-int members_check(struct audit *a); /* at the end of a pass */
+int members_check(struct audit *a);                 /* at the end of a pass */
 
 /* seats.c: may a task of the shape be put there */
-const char *seat_refused(const struct audit *a, const struct shape *s, const struct bnode *n,
-                         const struct need *need, char text[160]);
-const char *constraint_broken(const struct audit *a, const struct bclaim *c, char text[160]);
+const char *seat_refused(const struct audit *a, const struct shape *s,
+                         const struct bnode *n, const struct need *need,
+                         char text[160]);
+const char *constraint_broken(const struct audit *a, const struct bclaim *c,
+                              char text[160]);
 /* Could one task of the shape go on the node now (constraints aside)? */
 bool seat_exists(const struct shape *s, const struct bnode *n);
 bool bnode_usable(const struct bnode *n);

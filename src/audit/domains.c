@@ -1,8 +1,8 @@
 /* domains.c - which domain a node lies in, from its own description alone
- * The levels are those of the longest place that a node ever named, from the top down. The
- * domain of a level is the path of names from the top down to it: a level that a node does
- * not name counts as the unnamed one there, so rack r1 of block b1 and rack r1 of block b2
- * are two. SPDX-License-Identifier: Apache-2.0 */
+ * The levels are those of the longest place that a node ever named, from the top down.
+ * The domain of a level is the path of names from the top down to it: a level that a
+ * node does not name counts as the unnamed one there, so rack r1 of block b1 and rack
+ * r1 of block b2 are two. SPDX-License-Identifier: Apache-2.0 */
 #include "audit/book.h"
 
 #include "base/hash.h"

@@ -1,11 +1,11 @@
-/* layout.c - is a gang that was just launched of a legal size, and does it lie as it asked
- * Judged at the end of the pass, when launches and holds of one plan are all on the books.
- * Counted are planned, issued and running claims. Members that were there before the pass
- * may lie anywhere, since the world may have moved them: where they alone break a rule, new
- * ones cannot mend it and are not blamed. A required level or a spread on a group above the
- * gang binds all the job's gangs under one copy of that group. Segments are counted by the
- * slots' places in their group: places 0..k-1 together, k..2k-1 together, and so on.
- * SPDX-License-Identifier: Apache-2.0 */
+/* layout.c - is a gang that was just launched of a legal size, and does it lie as it
+ * asked Judged at the end of the pass, when launches and holds of one plan are all on
+ * the books. Counted are planned, issued and running claims. Members that were there
+ * before the pass may lie anywhere, since the world may have moved them: where they
+ * alone break a rule, new ones cannot mend it and are not blamed. A required level or a
+ * spread on a group above the gang binds all the job's gangs under one copy of that
+ * group. Segments are counted by the slots' places in their group: places 0..k-1
+ * together, k..2k-1 together, and so on. SPDX-License-Identifier: Apache-2.0 */
 #include "audit/book.h"
 
 #include <stdio.h>
@@ -17,7 +17,8 @@ static bool is_below(const struct job_spec *spec, uint16_t g, uint16_t top)
     return g == top;
 }
 
-/* Which copy of group `top` (inside gang g, above or equal to the leaf) holds the slot. */
+/* Which copy of group `top` (inside gang g, above or equal to the leaf) holds the slot.
+ */
 static uint32_t copy_of(const struct bgang *g, const struct bleaf *l, uint32_t slot,
                         uint16_t top)
 {
@@ -31,8 +32,8 @@ static uint32_t copy_of(const struct bgang *g, const struct bleaf *l, uint32_t s
     return copy;
 }
 
-/* Which copy of group `top`, above the gang, holds the gang; a lone leaf's slots that have
- * one copy of its parent belong together. */
+/* Which copy of group `top`, above the gang, holds the gang; a lone leaf's slots that
+ * have one copy of its parent belong together. */
 static uint32_t copy_above(const struct bgang *g, uint16_t top)
 {
     const struct job_spec *spec = &g->job->spec;
@@ -50,8 +51,10 @@ static bool stands(const struct bclaim *c)
            (c->phase == BP_PLANNED || c->phase == BP_ISSUED || c->phase == BP_RUNNING);
 }
 
-/* Calls f for each claim under the copy of `group` that holds (g, slot), with its place. */
-typedef bool (*each_f)(struct audit *a, const struct bclaim *c, uint32_t place, void *arg);
+/* Calls f for each claim under the copy of `group` that holds (g, slot), with its
+ * place. */
+typedef bool (*each_f)(struct audit *a, const struct bclaim *c, uint32_t place,
+                       void *arg);
 
 /* A slot under no whole group is a gang of one, but its leaf is a group of many. */
 static bool is_lone(const struct bgang *g, uint16_t group)
@@ -59,8 +62,9 @@ static bool is_lone(const struct bgang *g, uint16_t group)
     return group == g->root && g->job->spec.groups[group].shape != GROUP_NONE;
 }
 
-static bool each_in_gang(struct audit *a, const struct bgang *g, uint16_t group, bool inside,
-                         uint32_t copy, uint32_t *place, each_f f, void *arg)
+static bool each_in_gang(struct audit *a, const struct bgang *g, uint16_t group,
+                         bool inside, uint32_t copy, uint32_t *place, each_f f,
+                         void *arg)
 {
     for (uint32_t i = 0; i < g->nleaves; i++) {
         const struct bleaf *l = &g->leaves[i];
@@ -95,11 +99,11 @@ static bool each_claim(struct audit *a, const struct bgang *g, uint16_t group,
 /* required level, and segments: all in one domain, per unit of `unit` places */
 struct together {
     word_t level;
-    uint32_t unit, which;      /* unit 0: all; else only places of unit `which` */
-    const struct bnode *old;   /* where the members of before lie */
+    uint32_t unit, which;    /* unit 0: all; else only places of unit `which` */
+    const struct bnode *old; /* where the members of before lie */
     const struct bnode *fresh;
     bool torn, bad;
-    uint32_t most;             /* highest unit seen */
+    uint32_t most; /* highest unit seen */
 };
 
 static bool gather(struct audit *a, const struct bclaim *c, uint32_t place, void *arg)
@@ -135,8 +139,10 @@ static int together_check(struct audit *a, const struct bgang *g, uint16_t group
         if (!t.bad && t.old)
             t.bad = !domain_same(a, level, t.old, t.fresh);
         if (t.bad && judge)
-            return audit_bad(a, "protocol: " STR_FMT " group %u copy %u: %s %u is not in one "
-                                STR_FMT, STR_ARG(g->job->spec.name), group, copy, what, which,
+            return audit_bad(a,
+                             "protocol: " STR_FMT
+                             " group %u copy %u: %s %u is not in one " STR_FMT,
+                             STR_ARG(g->job->spec.name), group, copy, what, which,
                              STR_ARG(words_text(&a->words, level)));
     }
     return 0;
@@ -148,7 +154,8 @@ struct spread {
     uint32_t n;
 };
 
-static bool count_domain(struct audit *a, const struct bclaim *c, uint32_t place, void *arg)
+static bool count_domain(struct audit *a, const struct bclaim *c, uint32_t place,
+                         void *arg)
 {
     (void)place;
     struct spread *s = arg;
@@ -156,8 +163,8 @@ static bool count_domain(struct audit *a, const struct bclaim *c, uint32_t place
     return true;
 }
 
-static int spread_check(struct audit *a, const struct bgang *g, uint16_t group, uint32_t copy,
-                        const struct bclaim *c)
+static int spread_check(struct audit *a, const struct bgang *g, uint16_t group,
+                        uint32_t copy, const struct bclaim *c)
 {
     const struct group_spec *gs = &g->job->spec.groups[group];
     struct spread s = {gs->spread_kind, domain_of(a, gs->spread_kind, c->node), 0};
@@ -166,29 +173,33 @@ static int spread_check(struct audit *a, const struct bgang *g, uint16_t group, 
     each_claim(a, g, group, copy, count_domain, &s);
     if (s.n <= gs->spread_most)
         return 0;
-    return audit_bad(a, "protocol: " STR_FMT " group %u copy %u: %u slots in one " STR_FMT
-                        " (node " STR_FMT "), at most %u are allowed",
+    return audit_bad(a,
+                     "protocol: " STR_FMT " group %u copy %u: %u slots in one " STR_FMT
+                     " (node " STR_FMT "), at most %u are allowed",
                      STR_ARG(g->job->spec.name), group, copy, s.n,
-                     STR_ARG(words_text(&a->words, gs->spread_kind)), STR_ARG(c->node->name),
-                     gs->spread_most);
+                     STR_ARG(words_text(&a->words, gs->spread_kind)),
+                     STR_ARG(c->node->name), gs->spread_most);
 }
 
 /* Every level rule that binds the slot; 1 when the world tore one of them. */
-static int levels_check(struct audit *a, const struct bgang *g, uint32_t slot, bool judge)
+static int levels_check(struct audit *a, const struct bgang *g, uint32_t slot,
+                        bool judge)
 {
     const struct job_spec *spec = &g->job->spec;
     const struct bleaf *l = book_leaf(g, slot);
     int rc = 0;
-    for (uint16_t up = l->group; up != GROUP_NONE && !rc; up = spec->groups[up].parent) {
+    for (uint16_t up = l->group; up != GROUP_NONE && !rc;
+         up = spec->groups[up].parent) {
         const struct group_spec *gs = &spec->groups[up];
         bool lone = is_lone(g, up);
         uint32_t copy = is_below(spec, up, g->root) && !lone ? copy_of(g, l, slot, up)
                                                              : copy_above(g, up);
         if (gs->required)
-            rc = together_check(a, g, up, copy, gs->required, 0, judge, "the whole, unit");
+            rc = together_check(a, g, up, copy, gs->required, 0, judge,
+                                "the whole, unit");
         if (!rc && gs->segment_size && !lone)
-            rc = together_check(a, g, up, copy, gs->segment_level, gs->segment_size, judge,
-                                "segment");
+            rc = together_check(a, g, up, copy, gs->segment_level, gs->segment_size,
+                                judge, "segment");
     }
     return rc;
 }
@@ -200,7 +211,8 @@ static int slot_check(struct audit *a, struct bgang *g, uint32_t slot)
     const struct bleaf *l = book_leaf(g, slot);
     const struct bclaim *c = g->slots[slot].claim;
     int rc = 0;
-    for (uint16_t up = l->group; up != GROUP_NONE && !rc; up = spec->groups[up].parent) {
+    for (uint16_t up = l->group; up != GROUP_NONE && !rc;
+         up = spec->groups[up].parent) {
         const struct group_spec *gs = &spec->groups[up];
         bool lone = is_lone(g, up);
         uint32_t copy = is_below(spec, up, g->root) && !lone ? copy_of(g, l, slot, up)
@@ -208,7 +220,8 @@ static int slot_check(struct audit *a, struct bgang *g, uint32_t slot)
         if (gs->spread_kind)
             rc = spread_check(a, g, up, copy, c);
     }
-    /* Where one rule is torn, the others may bind to places that cannot be had together. */
+    /* Where one rule is torn, the others may bind to places that cannot be had
+     * together. */
     if (!rc && levels_check(a, g, slot, false) == 0)
         rc = levels_check(a, g, slot, true);
     return rc;
@@ -230,9 +243,12 @@ static int counts_check(struct audit *a, const struct bgang *g)
             bool off = g->first && a->caps & CAP_MAKE && n >= l->min && !old &&
                        (n - l->min) % l->step;
             if (low || off || n > l->per_copy)
-                return audit_bad(a, "protocol: " STR_FMT " leaf %u copy %u has %u slots, not "
-                                    "%u to %u in steps of %u", STR_ARG(g->job->spec.name),
-                                 l->group, copy, n, l->min, l->per_copy, l->step);
+                return audit_bad(a,
+                                 "protocol: " STR_FMT
+                                 " leaf %u copy %u has %u slots, not "
+                                 "%u to %u in steps of %u",
+                                 STR_ARG(g->job->spec.name), l->group, copy, n, l->min,
+                                 l->per_copy, l->step);
         }
     }
     return 0;
@@ -249,8 +265,10 @@ int layout_check(struct audit *a, struct bgang *g)
             continue;
         const struct bleaf *l = book_leaf(g, s);
         uint32_t copy = (s - l->slot0) / l->per_copy;
-        bool spreads = false; /* all rules but spread are the same for the copy's slots */
-        for (uint16_t up = l->group; up != GROUP_NONE; up = g->job->spec.groups[up].parent)
+        bool spreads =
+            false; /* all rules but spread are the same for the copy's slots */
+        for (uint16_t up = l->group; up != GROUP_NONE;
+             up = g->job->spec.groups[up].parent)
             spreads |= g->job->spec.groups[up].spread_kind != WORD_NONE;
         if (l == seen && copy == seen_copy && !spreads)
             continue;
@@ -261,8 +279,9 @@ int layout_check(struct audit *a, struct bgang *g)
     return rc;
 }
 
-/* Is everything that the slot waits for (start_after on it or above it, inside the gang)
- * there: each claimed slot of that sibling started, or ready, and its minimum met? */
+/* Is everything that the slot waits for (start_after on it or above it, inside the
+ * gang) there: each claimed slot of that sibling started, or ready, and its minimum
+ * met? */
 bool layout_may_start(const struct bgang *g, uint32_t slot)
 {
     const struct job_spec *spec = &g->job->spec;
@@ -278,7 +297,8 @@ bool layout_may_start(const struct bgang *g, uint32_t slot)
                 copy_of(g, o, s, gs->parent) != mine)
                 continue;
             const struct bslot *b = &g->slots[s];
-            bool up_now = b->done || (gs->start == START_AFTER_READY ? b->ready : b->started);
+            bool up_now =
+                b->done || (gs->start == START_AFTER_READY ? b->ready : b->started);
             if (b->claim && !up_now)
                 return false;
         }

@@ -1,14 +1,15 @@
 /* members.c - what the claims of a gang make of it: waiting, whole, short, over
  *
- * A gang waits while it holds no task (issued, running or ending) and is not over. It is
- * over when it has succeeded and its last task is gone, when its job was cancelled, or when
- * it failed more often than its tries allow (then its whole job is). Its target is the
- * largest number of slots it was ever launched or adopted with since it last waited.
- * It is short when some leaf has fewer running (or done) slots than that leaf's minimum
- * while the gang holds planned, issued or running room. Short is allowed until the latest
- * of: launch_by of its last launch, repair_grace after it was whole last, after it became
- * short, and after it was found so at `synced`, the until of a hold, the time a refused stop or launch may be tried again.
- * SPDX-License-Identifier: Apache-2.0 */
+ * A gang waits while it holds no task (issued, running or ending) and is not over. It
+ * is over when it has succeeded and its last task is gone, when its job was cancelled,
+ * or when it failed more often than its tries allow (then its whole job is). Its target
+ * is the largest number of slots it was ever launched or adopted with since it last
+ * waited. It is short when some leaf has fewer running (or done) slots than that leaf's
+ * minimum while the gang holds planned, issued or running room. Short is allowed until
+ * the latest of: launch_by of its last launch, repair_grace after it was whole last,
+ * after it became short, and after it was found so at `synced`, the until of a hold,
+ * the time a refused stop or launch may be tried again. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "audit/book.h"
 
 #include <stdio.h>
@@ -49,8 +50,8 @@ static uint32_t minimum(const struct bgang *g)
     return n;
 }
 
-/* Are the tasks there that somebody else makes: with those that are done, the minimum of
- * each leaf in each of its copies, and at least one to be run? */
+/* Are the tasks there that somebody else makes: with those that are done, the minimum
+ * of each leaf in each of its copies, and at least one to be run? */
 bool bgang_is_complete(const struct bgang *g)
 {
     bool any = false;
@@ -70,7 +71,8 @@ bool bgang_is_complete(const struct bgang *g)
     return any;
 }
 
-/* May a decision be made about it at all: not held, not in back-off, its tasks are there. */
+/* May a decision be made about it at all: not held, not in back-off, its tasks are
+ * there. */
 static bool may_try(const struct audit *a, const struct bgang *g)
 {
     if (g->job->held || g->not_before > a->at)
@@ -342,20 +344,19 @@ void bgang_shrink(struct bgang *g)
 
 static void name_of(const struct bgang *g, char out[200])
 {
-    snprintf(out, 200, STR_FMT " %u.%u", (int)(g->job->spec.name.len > 150 ? 150
-                                               : g->job->spec.name.len),
+    snprintf(out, 200, STR_FMT " %u.%u",
+             (int)(g->job->spec.name.len > 150 ? 150 : g->job->spec.name.len),
              g->job->spec.name.ptr, g->root, g->copy);
 }
 
-/* Nobody is short beyond what was allowed (invariant 2), and whoever waits has been told
- * why (invariant 7), unless the pass says that it has something left. */
+/* Nobody is short beyond what was allowed (invariant 2), and whoever waits has been
+ * told why (invariant 7), unless the pass says that it has something left. */
 int members_check(struct audit *a)
 {
     char name[200];
     if (a->left)
         return 0;
-    while (heap_top(&a->deadlines) &&
-           heap_top(&a->deadlines)->key < a->at) {
+    while (heap_top(&a->deadlines) && heap_top(&a->deadlines)->key < a->at) {
         struct heap_item top = heap_pop(&a->deadlines);
         if (u64map_get(&a->gang_keys, top.tie) == MAP_NONE)
             continue; /* the gang is no more */
@@ -369,10 +370,12 @@ int members_check(struct audit *a)
         }
         struct tally t = bgang_tally(g);
         name_of(g, name);
-        return audit_bad(a, "invariant 2: gang %s is below its minimum (%u planned, %u issued, "
-                            "%u running, %u ending, %u done) at %lld; it was allowed until %lld",
-                         name, t.planned, t.issued, t.running, t.ending, g->done,
-                         (long long)a->at, (long long)until);
+        return audit_bad(
+            a,
+            "invariant 2: gang %s is below its minimum (%u planned, %u issued, "
+            "%u running, %u ending, %u done) at %lld; it was allowed until %lld",
+            name, t.planned, t.issued, t.running, t.ending, g->done, (long long)a->at,
+            (long long)until);
     }
     if (a->unsaid == 0)
         return 0;

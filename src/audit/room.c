@@ -1,12 +1,12 @@
 /* room.c - what the claims of one node add up to, and where its GPU time goes
- * Sums are made anew from the node's claims each time: O(claims x devices), for the nodes
- * that a record names. The ledger follows DESIGN.md invariant 7, per node: first what claims
- * hold, by phase and never beyond the capacity (running and foreign: useful; issued:
- * starting; ending: saving; planned and stray: held), then what is idle: faulty (the node is
- * down, unknown or waits for its sync, or the device is not ok), else drained (drained or
- * cordoned), else no demand or fragmented by whether a GPU gang is pending; unattributed
- * while the world is unsynced. Quotas come later, so nothing is quota-idle yet.
- * SPDX-License-Identifier: Apache-2.0 */
+ * Sums are made anew from the node's claims each time: O(claims x devices), for the
+ * nodes that a record names. The ledger follows DESIGN.md invariant 7, per node: first
+ * what claims hold, by phase and never beyond the capacity (running and foreign:
+ * useful; issued: starting; ending: saving; planned and stray: held), then what is
+ * idle: faulty (the node is down, unknown or waits for its sync, or the device is not
+ * ok), else drained (drained or cordoned), else no demand or fragmented by whether a
+ * GPU gang is pending; unattributed while the world is unsynced. Quotas come later, so
+ * nothing is quota-idle yet. SPDX-License-Identifier: Apache-2.0 */
 #include "audit/book.h"
 
 #include <stdio.h>
@@ -14,12 +14,9 @@
 static bool counts(const struct bclaim *c, enum room_of which)
 {
     switch (which) {
-    case ROOM_ACTIVE:
-        return c->phase != BP_PLANNED;
-    case ROOM_KEPT:
-        return c->phase != BP_ENDING;
-    default:
-        return c->phase != BP_PLANNED || c->taken;
+    case ROOM_ACTIVE: return c->phase != BP_PLANNED;
+    case ROOM_KEPT: return c->phase != BP_ENDING;
+    default: return c->phase != BP_PLANNED || c->taken;
     }
 }
 
@@ -52,8 +49,8 @@ void room_sum(const struct bnode *n, enum room_of which, struct room *ret)
             add(n, &n->claims.at[i]->need, ret);
 }
 
-static const char *device_excess(const struct bnode *n, const struct room *r, uint32_t i,
-                                 char text[160])
+static const char *device_excess(const struct bnode *n, const struct room *r,
+                                 uint32_t i, char text[160])
 {
     uint32_t uses = r->dev[i].wholes + r->dev[i].shares + r->dev[i].cuts;
     if (uses == 0)
@@ -74,8 +71,8 @@ static const char *device_excess(const struct bnode *n, const struct room *r, ui
     else if (!r->dev[i].cuts && r->dev[i].wholes && uses > 1)
         snprintf(text, 160, "device %u: a whole claim and %u others", i, uses - 1);
     else if (!r->dev[i].cuts && d->mem_bytes && r->dev[i].mem > d->mem_bytes)
-        snprintf(text, 160, "device %u: %lld bytes of %lld", i, (long long)r->dev[i].mem,
-                 (long long)d->mem_bytes);
+        snprintf(text, 160, "device %u: %lld bytes of %lld", i,
+                 (long long)r->dev[i].mem, (long long)d->mem_bytes);
     else
         return NULL;
     return text;
@@ -107,13 +104,15 @@ const char *room_excess(const struct bnode *n, const struct room *r, char text[1
     return NULL;
 }
 
-/* Would the planned claim's room be free now, beside everything that is really there? */
+/* Would the planned claim's room be free now, beside everything that is really there?
+ */
 bool room_planned_fits(const struct bnode *n, const struct need *need)
 {
     struct room r;
     room_sum(n, ROOM_TAKEN, &r);
     if (r.cpu + need->cpu_milli > n->desc.cpu_milli ||
-        r.mem + need->mem_bytes > n->desc.mem_bytes || r.nics + need->nics > n->desc.nics ||
+        r.mem + need->mem_bytes > n->desc.mem_bytes ||
+        r.nics + need->nics > n->desc.nics ||
         (n->desc.pod_slots && r.slots + need->slots > n->desc.pod_slots))
         return false;
     for (uint64_t m = need->mode ? need->devs : 0; m; m &= m - 1) {
@@ -131,7 +130,8 @@ bool room_planned_fits(const struct bnode *n, const struct need *need)
                 r.dev[i].compute + need->compute > most)
                 return false;
         } else if (uses != r.dev[i].shares || r.dev[i].milli + need->gpu_milli > 1000 ||
-                   (d->mem_bytes && r.dev[i].mem + need->gpu_mem_bytes > d->mem_bytes)) {
+                   (d->mem_bytes &&
+                    r.dev[i].mem + need->gpu_mem_bytes > d->mem_bytes)) {
             return false;
         }
     }
@@ -173,9 +173,10 @@ static void node_causes(const struct bnode *n, int64_t put[LEDGER_CAUSES])
         const struct bclaim *c = n->claims.at[i];
         if (c->phase == BP_PLANNED && !c->taken)
             continue;
-        int64_t milli = c->need.mode == GPU_NONE
-                            ? 0
-                            : (int64_t)c->need.gpu_milli * __builtin_popcountll(c->need.devs);
+        int64_t milli =
+            c->need.mode == GPU_NONE
+                ? 0
+                : (int64_t)c->need.gpu_milli * __builtin_popcountll(c->need.devs);
         if (c->foreign || c->phase == BP_RUNNING)
             useful += milli;
         else if (c->phase == BP_ISSUED)
@@ -198,8 +199,8 @@ static void node_causes(const struct bnode *n, int64_t put[LEDGER_CAUSES])
     bool broken = n->state == NODE_DOWN || n->state == NODE_UNKNOWN || n->unsynced;
     int64_t idle = broken ? 0 : part(healthy, &left);
     put[LEDGER_FAULTY] = left;
-    put[n->state == NODE_DRAINED || n->cordoned ? LEDGER_DRAINED : LEDGER_UNATTRIBUTED] =
-        idle;
+    put[n->state == NODE_DRAINED || n->cordoned ? LEDGER_DRAINED
+                                                : LEDGER_UNATTRIBUTED] = idle;
 }
 
 void room_settle(struct audit *a)

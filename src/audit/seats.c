@@ -1,13 +1,14 @@
 /* seats.c - may one task go onto these devices of this node
- * The legality of a single placement: the node takes part, its taints are tolerated, the
- * devices are healthy, of an acceptable type and mode, a legal set, a legal slice placement;
- * hard constraints hold. That the room is not given twice is summed up in room.c.
+ * The legality of a single placement: the node takes part, its taints are tolerated,
+ * the devices are healthy, of an acceptable type and mode, a legal set, a legal slice
+ * placement; hard constraints hold. That the room is not given twice is summed up in
+ * room.c.
  *
- * Constraints are judged when the decision is on the books, and what does not hold then, at
- * the end of its pass once more: `need` may be met by a member that is placed with it or held
- * behind it, `avoid` must hold both ways against every other claim, `spread` may
- * leave the fullest partition of the launch at most max_skew above the emptiest one that a
- * node is in. SPDX-License-Identifier: Apache-2.0 */
+ * Constraints are judged when the decision is on the books, and what does not hold
+ * then, at the end of its pass once more: `need` may be met by a member that is placed
+ * with it or held behind it, `avoid` must hold both ways against every other claim,
+ * `spread` may leave the fullest partition of the launch at most max_skew above the
+ * emptiest one that a node is in. SPDX-License-Identifier: Apache-2.0 */
 #include "audit/book.h"
 
 #include <stdio.h>
@@ -39,11 +40,13 @@ static bool type_ok(const struct shape *s, const struct bdevice *d)
 
 static uint8_t mode_bit(uint32_t gpu_mode)
 {
-    return gpu_mode == GPU_WHOLE ? DEVICE_WHOLE : gpu_mode == GPU_SHARE ? DEVICE_SHARE
-                                                                        : DEVICE_MIG;
+    return gpu_mode == GPU_WHOLE   ? DEVICE_WHOLE
+           : gpu_mode == GPU_SHARE ? DEVICE_SHARE
+                                   : DEVICE_MIG;
 }
 
-/* A list of legal sets rules the counts that its masks have; an empty mask in it, all. */
+/* A list of legal sets rules the counts that its masks have; an empty mask in it, all.
+ */
 static bool set_legal(const struct bnode *n, uint64_t devs)
 {
     bool ruled = false;
@@ -67,7 +70,8 @@ static const struct profile *profile_of(const struct bdevice *d, word_t name)
 static bool slices_legal(const struct profile *p, uint16_t slices)
 {
     for (uint32_t start = 0; start + p->slices <= SLICES_MAX; start++)
-        if (p->starts >> start & 1 && slices == (uint16_t)(((1u << p->slices) - 1) << start))
+        if (p->starts >> start & 1 &&
+            slices == (uint16_t)(((1u << p->slices) - 1) << start))
             return true;
     return false;
 }
@@ -85,31 +89,34 @@ static const char *devices_refused(const struct shape *s, const struct bnode *n,
     for (uint64_t m = need->devs; m; m &= m - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(m);
         const struct bdevice *d = &n->dev[i];
-        const char *why = i >= n->ndev                          ? "is not there"
-                          : d->state != DEVICE_OK               ? "is not healthy"
-                          : !(d->modes & mode_bit(s->gpu_mode)) ? "does not allow the mode"
-                          : !type_ok(s, d)                      ? "is of another type"
-                                                                : NULL;
+        const char *why = i >= n->ndev            ? "is not there"
+                          : d->state != DEVICE_OK ? "is not healthy"
+                          : !(d->modes & mode_bit(s->gpu_mode))
+                              ? "does not allow the mode"
+                          : !type_ok(s, d) ? "is of another type"
+                                           : NULL;
         if (!why)
             continue;
         snprintf(text, 160, "device %u %s", i, why);
         return text;
     }
     if (s->gpu_mode == GPU_WHOLE && !set_legal(n, need->devs)) {
-        snprintf(text, 160, "devices %#llx are no legal set", (unsigned long long)need->devs);
+        snprintf(text, 160, "devices %#llx are no legal set",
+                 (unsigned long long)need->devs);
         return text;
     }
     if (s->gpu_mode != GPU_MIG)
         return NULL;
-    const struct profile *p = profile_of(&n->dev[__builtin_ctzll(need->devs)], s->profile);
+    const struct profile *p =
+        profile_of(&n->dev[__builtin_ctzll(need->devs)], s->profile);
     if (p && slices_legal(p, need->slices))
         return NULL;
     snprintf(text, 160, "slices %#x are no placement of the profile", need->slices);
     return text;
 }
 
-const char *seat_refused(const struct audit *a, const struct shape *s, const struct bnode *n,
-                         const struct need *need, char text[160])
+const char *seat_refused(const struct audit *a, const struct shape *s,
+                         const struct bnode *n, const struct need *need, char text[160])
 {
     (void)a;
     if (n->state != NODE_UP)
@@ -208,7 +215,8 @@ static bool spread_met(const struct audit *a, const struct bclaim *c,
         return true; /* skew between single nodes: nothing is asked for */
     if (!here)
         return false;
-    for (uint32_t i = 0; i < a->claims.n; i++) { /* others of the launch that do not care */
+    for (uint32_t i = 0; i < a->claims.n;
+         i++) { /* others of the launch that do not care */
         const struct bclaim *o = a->claims.at[i];
         if (o->fresh && is_there(o) && carries(&o->shape, k->tag) &&
             !spreads_too(&o->shape, k))
@@ -234,18 +242,20 @@ static bool avoids(const struct bclaim *who, const struct bclaim *whom)
     return false;
 }
 
-const char *constraint_broken(const struct audit *a, const struct bclaim *c, char text[160])
+const char *constraint_broken(const struct audit *a, const struct bclaim *c,
+                              char text[160])
 {
     for (uint32_t i = 0; i < c->shape.nconstraints; i++) {
         const struct constraint *k = &c->shape.constraints[i];
-        const char *what = !k->hard ? NULL
-                           : k->kind == CONSTRAINT_NEED && !need_met(a, c, k)     ? "need"
-                           : k->kind == CONSTRAINT_SPREAD && !spread_met(a, c, k) ? "spread"
-                                                                                  : NULL;
+        const char *what = !k->hard                                           ? NULL
+                           : k->kind == CONSTRAINT_NEED && !need_met(a, c, k) ? "need"
+                           : k->kind == CONSTRAINT_SPREAD && !spread_met(a, c, k)
+                               ? "spread"
+                               : NULL;
         if (!what)
             continue;
-        snprintf(text, 160, "constraint %u (%s of tag " STR_FMT ") does not hold", i, what,
-                 STR_ARG(words_text(&a->words, k->tag)));
+        snprintf(text, 160, "constraint %u (%s of tag " STR_FMT ") does not hold", i,
+                 what, STR_ARG(words_text(&a->words, k->tag)));
         return text;
     }
     bool may_meet = c->shape.ntags || c->shape.nconstraints;
@@ -263,8 +273,8 @@ const char *constraint_broken(const struct audit *a, const struct bclaim *c, cha
 
 /* existence, by trying */
 
-static bool mig_exists(const struct shape *s, const struct bnode *n, const struct room *r,
-                       uint32_t i)
+static bool mig_exists(const struct shape *s, const struct bnode *n,
+                       const struct room *r, uint32_t i)
 {
     const struct bdevice *d = &n->dev[i];
     const struct profile *p = profile_of(d, s->profile);
@@ -281,12 +291,14 @@ static bool mig_exists(const struct shape *s, const struct bnode *n, const struc
 }
 
 /* The devices that one task could have: all of them for whole, any for the others. */
-static uint64_t candidates(const struct shape *s, const struct bnode *n, const struct room *r)
+static uint64_t candidates(const struct shape *s, const struct bnode *n,
+                           const struct room *r)
 {
     uint64_t set = 0;
     for (uint32_t i = 0; i < n->ndev; i++) {
         const struct bdevice *d = &n->dev[i];
-        if (d->state != DEVICE_OK || !(d->modes & mode_bit(s->gpu_mode)) || !type_ok(s, d))
+        if (d->state != DEVICE_OK || !(d->modes & mode_bit(s->gpu_mode)) ||
+            !type_ok(s, d))
             continue;
         bool good;
         uint32_t uses = r->dev[i].wholes + r->dev[i].shares + r->dev[i].cuts;
@@ -325,8 +337,8 @@ bool seat_exists(const struct shape *s, const struct bnode *n)
     room_sum(n, ROOM_TAKEN, &r);
     if (room_excess(n, &r, text))
         return false;
-    if (r.cpu + s->cpu_milli > n->desc.cpu_milli || r.mem + s->mem_bytes > n->desc.mem_bytes ||
-        r.nics + s->nics > n->desc.nics ||
+    if (r.cpu + s->cpu_milli > n->desc.cpu_milli ||
+        r.mem + s->mem_bytes > n->desc.mem_bytes || r.nics + s->nics > n->desc.nics ||
         (n->desc.pod_slots && r.slots + s->pod_slots > n->desc.pod_slots))
         return false;
     if (s->gpu_mode == GPU_NONE)
@@ -339,8 +351,9 @@ bool seat_exists(const struct shape *s, const struct bnode *n)
             if (n->dev[__builtin_ctzll(m)].type == t)
                 same |= m & -m;
         left &= ~same;
-        if (s->gpu_mode == GPU_WHOLE ? set_exists(n, same, s->gpu_count)
-                                     : (uint32_t)__builtin_popcountll(same) >= s->gpu_count)
+        if (s->gpu_mode == GPU_WHOLE
+                ? set_exists(n, same, s->gpu_count)
+                : (uint32_t)__builtin_popcountll(same) >= s->gpu_count)
             return true;
     }
     return false;

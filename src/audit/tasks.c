@@ -1,9 +1,9 @@
 /* tasks.c - what each report about a task does to the claims (CORE.md "A claim's life")
- * One function a kind of report, each a switch over the phase its task is found in. How a
- * task is found: a stray by its key (the world's name; else launch and place); else the
- * slot that carries the name; else the slot that the report names, if no other task has it.
- * A report of an old launch is never about the slot's new claim, unless it carries the name
- * of that claim's task: then it is the same task. What a report of an
+ * One function a kind of report, each a switch over the phase its task is found in. How
+ * a task is found: a stray by its key (the world's name; else launch and place); else
+ * the slot that carries the name; else the slot that the report names, if no other task
+ * has it. A report of an old launch is never about the slot's new claim, unless it
+ * carries the name of that claim's task: then it is the same task. What a report of an
  * unknown task means is said at task_at: ours, or a stray.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "audit/book.h"
@@ -50,14 +50,15 @@ static struct found find(const struct audit *a, const struct task_ref *t)
     }
     const struct bslot *s = &f.gang->slots[f.slot];
     bool others = !named && t->task.len && s->task.len;
-    bool old = !named && t->launch && s->claim && s->claim->launch && t->launch != s->claim->launch;
+    bool old = !named && t->launch && s->claim && s->claim->launch &&
+               t->launch != s->claim->launch;
     f.claim = others || old ? NULL : s->claim;
     return f;
 }
 
-/* Which devices it really holds: those the report names, else those we knew of it there. A
- * report that names none for a task that we did not know there leaves us to guess, as it
- * leaves the scheduler: worlds that name devices always name them then. */
+/* Which devices it really holds: those the report names, else those we knew of it
+ * there. A report that names none for a task that we did not know there leaves us to
+ * guess, as it leaves the scheduler: worlds that name devices always name them then. */
 static void move(struct audit *a, const struct record *r, struct bclaim *c)
 {
     struct bnode *n = book_node(a, r->task_at.node);
@@ -74,8 +75,8 @@ static void move(struct audit *a, const struct record *r, struct bclaim *c)
         need = book_need(a, &c->shape, n, devs, slices);
     if (need.mode == GPU_MIG && !need.slices)
         need.devs = 0;
-    if (c->node == n && c->need.devs == need.devs && c->need.slices == need.slices && n &&
-        (c->phase != BP_PLANNED || c->taken))
+    if (c->node == n && c->need.devs == need.devs && c->need.slices == need.slices &&
+        n && (c->phase != BP_PLANNED || c->taken))
         return;
     book_claim_place(a, c, n, &need, r->task_at.node);
 }
@@ -87,15 +88,16 @@ static void is_up(const struct record *r, struct found f)
         f.gang->slots[f.slot].ready = true;
 }
 
-/* A task that was not expected is ours if it names one of our slots that is empty, not done,
- * of a live job, under the same name if it has one, and is no older than the last launch
- * that ended there (unless it is the task that the slot has by name). Else it is a stray:
- * its room is real, and it must be stopped. */
+/* A task that was not expected is ours if it names one of our slots that is empty, not
+ * done, of a live job, under the same name if it has one, and is no older than the last
+ * launch that ended there (unless it is the task that the slot has by name). Else it is
+ * a stray: its room is real, and it must be stopped. */
 static void adopt(struct audit *a, const struct record *r, struct found f)
 {
     const struct task_ref *t = &r->task_at.ref;
     struct bslot *s = f.gang ? &f.gang->slots[f.slot] : NULL;
-    bool ours = s && !s->claim && !s->done && !f.gang->over && !f.gang->job->cancelled &&
+    bool ours = s && !s->claim && !s->done && !f.gang->over &&
+                !f.gang->job->cancelled &&
                 (!t->launch || t->launch > s->last_launch ||
                  (t->task.len && str_eq(t->task, s->task))) &&
                 (!t->task.len || !s->task.len || str_eq(t->task, s->task));
@@ -125,9 +127,7 @@ static void task_at(struct audit *a, const struct record *r, struct found f)
     enum bphase phase = f.claim ? f.claim->phase : BP_FREE;
     switch (phase) {
     case BP_FREE:
-    case BP_STRAY:
-        adopt(a, r, f);
-        return;
+    case BP_STRAY: adopt(a, r, f); return;
     case BP_PLANNED:
     case BP_ISSUED:
         book_claim_phase(a, f.claim, BP_RUNNING);
@@ -138,7 +138,8 @@ static void task_at(struct audit *a, const struct record *r, struct found f)
         is_up(r, f);
         bgang_changed(a, f.gang);
         return;
-    default: { /* it moves, and stays what it is; but a stop that a sync shows lost is undone */
+    default: { /* it moves, and stays what it is; but a stop that a sync shows lost is
+                  undone */
         struct bclaim *c = f.claim;
         bool lost_stop = phase == BP_ENDING && c->ours && !c->seen;
         c->seen = true;
@@ -166,8 +167,8 @@ static void refused(struct audit *a, const struct record *r, struct found f)
         if (class_ == REFUSED_THROTTLED || class_ == REFUSED_NOT_SENT) {
             book_claim_phase(a, f.claim, BP_PLANNED);
             f.claim->asked = false;
-            f.claim->retry_at = r->task_refused.retry_at > a->at ? r->task_refused.retry_at
-                                                                 : a->at;
+            f.claim->retry_at =
+                r->task_refused.retry_at > a->at ? r->task_refused.retry_at : a->at;
         } else {
             book_claim_drop(a, f.claim);
         }
@@ -229,13 +230,15 @@ static void ended(struct audit *a, const struct record *r, struct found f)
     }
     if (!ours && how != ENDED_DONE && g->job->spec.on_loss == LOSS_IGNORE)
         bgang_shrink(g);
-    if (g->failed && g->job->spec.on_loss == LOSS_MEMBER && g->tries > g->job->spec.tries) {
+    if (g->failed && g->job->spec.on_loss == LOSS_MEMBER &&
+        g->tries > g->job->spec.tries) {
         struct bjob *j = g->job;
         uint32_t jobs = a->jobs.n;
         bjob_stop(a, j); /* members are mended one by one, but not for ever */
         if (a->jobs.n < jobs)
             return; /* the job is over */
-    } else if (g->failed && g->job->spec.on_loss == LOSS_MEMBER && g->job->spec.backoff_us) {
+    } else if (g->failed && g->job->spec.on_loss == LOSS_MEMBER &&
+               g->job->spec.backoff_us) {
         g->not_before = a->at + g->job->spec.backoff_us;
     }
     bgang_changed(a, g);
@@ -254,7 +257,7 @@ static void stop_refused(struct audit *a, const struct record *r, struct found f
     if (c->phase != BP_ENDING)
         return;
     if (r->stop_refused.stop && c->stop && r->stop_refused.stop != c->stop)
-        return; /* about an older stop */
+        return;                                        /* about an older stop */
     int64_t since = c->since + (a->at - c->useful_to); /* the clock stood meanwhile */
     book_claim_phase(a, c, BP_RUNNING);
     c->since = since;
@@ -303,28 +306,16 @@ static void gone(struct audit *a, const struct record *r, struct found f)
 
 void tasks_fold(struct audit *a, const struct record *r)
 {
-    struct found f = find(a, &r->task_at.ref); /* every task event begins with its ref */
+    struct found f =
+        find(a, &r->task_at.ref); /* every task event begins with its ref */
     switch (r->kind) {
-    case EV_TASK_AT:
-        task_at(a, r, f);
-        return;
-    case EV_TASK_REFUSED:
-        refused(a, r, f);
-        return;
-    case EV_TASK_ENDING:
-        ending(a, r, f);
-        return;
-    case EV_TASK_ENDED:
-        ended(a, r, f);
-        return;
-    case EV_STOP_REFUSED:
-        stop_refused(a, r, f);
-        return;
-    case EV_TASK_OFFERED:
-        offered(a, r, f);
-        return;
-    default:
-        gone(a, r, f);
+    case EV_TASK_AT: task_at(a, r, f); return;
+    case EV_TASK_REFUSED: refused(a, r, f); return;
+    case EV_TASK_ENDING: ending(a, r, f); return;
+    case EV_TASK_ENDED: ended(a, r, f); return;
+    case EV_STOP_REFUSED: stop_refused(a, r, f); return;
+    case EV_TASK_OFFERED: offered(a, r, f); return;
+    default: gone(a, r, f);
     }
 }
 

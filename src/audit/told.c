@@ -7,16 +7,17 @@
 #include "base/units.h"
 #include "base/yaml.h"
 
-#define COPY(mem, type, at, n) \
-    ((n) ? memcpy(arena_alloc((mem), (n) * sizeof(type)), (at), (n) * sizeof(type)) : NULL)
+#define COPY(mem, type, at, n)                                                      \
+    ((n) ? memcpy(arena_alloc((mem), (n) * sizeof(type)), (at), (n) * sizeof(type)) \
+         : NULL)
 
 static uint64_t low_bits(uint32_t n)
 {
     return n >= 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1;
 }
 
-/* What was on the node stays real, somewhere that is not known. forget: it can never come
- * back, because the node of this name is another one now. */
+/* What was on the node stays real, somewhere that is not known. forget: it can never
+ * come back, because the node of this name is another one now. */
 static void claims_adrift(struct audit *a, struct bnode *n, bool forget)
 {
     while (n->claims.n) {
@@ -82,9 +83,11 @@ static void describe(struct audit *a, struct bnode *n, const struct node_desc *d
     n->uid = n->desc.uid = str_keep(d->uid);
     n->state = d->state;
     n->ndev = n->nkept = d->ndevices;
-    for (uint32_t i = 0; i < n->claims.n; i++) { /* devices in use stay behind the others */
+    for (uint32_t i = 0; i < n->claims.n;
+         i++) { /* devices in use stay behind the others */
         const struct need *need = &n->claims.at[i]->need;
-        uint32_t top = need->mode && need->devs ? 64 - (uint32_t)__builtin_clzll(need->devs) : 0;
+        uint32_t top =
+            need->mode && need->devs ? 64 - (uint32_t)__builtin_clzll(need->devs) : 0;
         if (top > n->nkept)
             n->nkept = top;
     }
@@ -186,7 +189,8 @@ static void foreign_set(struct audit *a, const struct record *r)
     int len = snprintf(text, sizeof text, "\x01" STR_FMT, STR_ARG(r->foreign_set.name));
     uint32_t at = strmap_get(&a->strays, (struct str){text, (size_t)len});
     struct bclaim *c = at == MAP_NONE ? NULL : a->claims.at[at];
-    if (r->foreign_set.phase != FOREIGN_HELD && r->foreign_set.phase != FOREIGN_ENDING) {
+    if (r->foreign_set.phase != FOREIGN_HELD &&
+        r->foreign_set.phase != FOREIGN_ENDING) {
         if (c)
             book_claim_drop(a, c);
         return;
@@ -212,9 +216,7 @@ void told_node(struct audit *a, const struct record *r)
 {
     struct bnode *n;
     switch (r->kind) {
-    case EV_NODE_SET:
-        node_set(a, r->node_set);
-        return;
+    case EV_NODE_SET: node_set(a, r->node_set); return;
     case EV_NODE_GONE:
         n = book_node(a, r->node_gone.node);
         if (n)
@@ -236,8 +238,7 @@ void told_node(struct audit *a, const struct record *r)
         for (uint32_t i = 0; i < r->tag_set.ntasks; i++)
             tag_task(a, r->tag_set.tasks[i], r->tag_set.tag, r->tag_set.on);
         return;
-    default:
-        foreign_set(a, r);
+    default: foreign_set(a, r);
     }
 }
 
@@ -296,15 +297,9 @@ void told_job(struct audit *a, const struct record *r)
 {
     struct bjob *j;
     switch (r->kind) {
-    case EV_JOB_SET:
-        job_set(a, r->job_set);
-        return;
-    case EV_JOB_DO:
-        job_do(a, r);
-        return;
-    case EV_POLICY_SET:
-        policy_set(a, r->policy_set.text);
-        return;
+    case EV_JOB_SET: job_set(a, r->job_set); return;
+    case EV_JOB_DO: job_do(a, r); return;
+    case EV_POLICY_SET: policy_set(a, r->policy_set.text); return;
     case EV_CHECKPOINT_SAVED:
         j = book_job(a, r->checkpoint_saved.job);
         if (j && r->checkpoint_saved.saved_at >= j->saved_at &&
@@ -401,10 +396,12 @@ static void world_synced(struct audit *a, uint32_t caps)
     }
 }
 
-/* All vanish in one instant; then their gangs are looked at, which may end a whole job. */
+/* All vanish in one instant; then their gangs are looked at, which may end a whole job.
+ */
 static void vanish_unseen(struct audit *a, const struct bnode *n)
 {
-    for (uint32_t i = a->claims.n; i-- > 0;) /* the last one takes a dropped one's place */
+    for (uint32_t i = a->claims.n;
+         i-- > 0;) /* the last one takes a dropped one's place */
         if (concerns(a->claims.at[i], n) && !a->claims.at[i]->seen)
             claim_vanish(a, a->claims.at[i]);
     for (uint32_t i = a->jobs.n; i-- > 0;) {

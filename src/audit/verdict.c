@@ -1,8 +1,8 @@
 /* verdict.c - may this decision stand
  * Each kind of decision has a check that looks at the books as they are, then puts the
- * decision on them, then sums up the nodes it named. What can only be judged when the whole
- * plan is there (sizes, levels, segments, constraints) is left for the end of the pass.
- * SPDX-License-Identifier: Apache-2.0 */
+ * decision on them, then sums up the nodes it named. What can only be judged when the
+ * whole plan is there (sizes, levels, segments, constraints) is left for the end of the
+ * pass. SPDX-License-Identifier: Apache-2.0 */
 #include "audit/book.h"
 
 #include <stdio.h>
@@ -27,7 +27,8 @@ static const char *task_refused(const struct audit *a, const struct bslot *s,
     return s->gated ? "its task is gated" : NULL;
 }
 
-/* One seat of a launch or a hold: the slot is empty (or holds room), the place is legal. */
+/* One seat of a launch or a hold: the slot is empty (or holds room), the place is
+ * legal. */
 static int seat_check(struct audit *a, struct bgang *g, const struct gang_ref *ref,
                       const struct seat *seat, bool launch)
 {
@@ -85,22 +86,23 @@ static void seat_fold(struct audit *a, struct bgang *g, const struct seat *seat,
 }
 
 /* Ranks are the gang's: no two members have the same. */
-static int ranks_check(struct audit *a, const struct bgang *g, const struct gang_ref *ref,
-                       const struct seat *seats, uint32_t n)
+static int ranks_check(struct audit *a, const struct bgang *g,
+                       const struct gang_ref *ref, const struct seat *seats, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         uint32_t mine = book_slot(g, seats[i].slot);
         for (uint32_t s = 0; s < g->nslots && n + g->nslots <= 4096; s++)
             if (s != mine && g->slots[s].claim && g->slots[s].claim->launch &&
-                g->slots[s].claim->phase != BP_ENDING && g->slots[s].rank == seats[i].rank)
+                g->slots[s].claim->phase != BP_ENDING &&
+                g->slots[s].rank == seats[i].rank)
                 return bad_seat(a, ref, &seats[i], "another member has its rank");
     }
     return 0;
 }
 
 /* The room of each seat's node, summed with the decision on the books (invariant 1). */
-static int rooms_check(struct audit *a, const struct gang_ref *ref, const struct seat *seats,
-                       uint32_t n)
+static int rooms_check(struct audit *a, const struct gang_ref *ref,
+                       const struct seat *seats, uint32_t n)
 {
     const struct bnode *last = NULL;
     for (uint32_t i = 0; i < n; i++) {
@@ -124,8 +126,10 @@ static int rooms_check(struct audit *a, const struct gang_ref *ref, const struct
     return 0;
 }
 
-/* What does not hold yet may hold by the rest of the plan: judged again at the pass's end. */
-static void doubts_note(struct audit *a, struct bgang *g, const struct seat *seats, uint32_t n)
+/* What does not hold yet may hold by the rest of the plan: judged again at the pass's
+ * end. */
+static void doubts_note(struct audit *a, struct bgang *g, const struct seat *seats,
+                        uint32_t n)
 {
     char text[160];
     for (uint32_t i = 0; i < n; i++) {
@@ -186,7 +190,8 @@ static int launch(struct audit *a, const struct record *r)
                          (long long)r->launch.launch_by);
     a->launch_id = r->launch.launch;
     bool first = g->waits;
-    for (uint32_t i = 0; i < n && !rc; i++) { /* a slot twice shows as a slot with a task */
+    for (uint32_t i = 0; i < n && !rc;
+         i++) { /* a slot twice shows as a slot with a task */
         rc = seat_check(a, g, &r->launch.gang, &seats[i], true);
         if (!rc)
             seat_fold(a, g, &seats[i], BP_ISSUED, r->launch.launch);
@@ -243,14 +248,10 @@ static bool stop_is_right(const struct audit *a, const struct record *r,
 {
     const struct bgang *g = c->gang;
     switch (r->why.code) {
-    case WHY_STRAY:
-        return c->phase == BP_STRAY;
-    case WHY_CANCELLED:
-        return g && g->job->cancelled;
-    case WHY_LATE:
-        return g && (g->last_by <= a->at || g->grace_until <= a->at);
-    default:
-        return true;
+    case WHY_STRAY: return c->phase == BP_STRAY;
+    case WHY_CANCELLED: return g && g->job->cancelled;
+    case WHY_LATE: return g && (g->last_by <= a->at || g->grace_until <= a->at);
+    default: return true;
     }
 }
 
@@ -268,10 +269,12 @@ static int stop_task(struct audit *a, const struct record *r, const struct task_
     else if (!stop_is_right(a, r, c))
         why = "has no such reason to stop";
     if (why)
-        return audit_bad(a, "protocol: stop of " STR_FMT " (launch %llx, " STR_FMT
-                            " %u.%u %u/%u), which %s", STR_ARG(t->task),
-                         (unsigned long long)t->launch, STR_ARG(t->gang.job), t->gang.group,
-                         t->gang.copy, t->slot.leaf, t->slot.index, why);
+        return audit_bad(a,
+                         "protocol: stop of " STR_FMT " (launch %llx, " STR_FMT
+                         " %u.%u %u/%u), which %s",
+                         STR_ARG(t->task), (unsigned long long)t->launch,
+                         STR_ARG(t->gang.job), t->gang.group, t->gang.copy,
+                         t->slot.leaf, t->slot.index, why);
     c->asked = true;
     c->stop = r->stop.stop;
     if (c->phase == BP_STRAY)
@@ -302,36 +305,34 @@ static const char *reason_wrong(const struct audit *a, const struct bgang *g,
     case WHY_TYPE:
     case WHY_CONSTRAINT:
     case WHY_CPU:
-        return w->need == 0 ? "it needs nothing" : w->have >= w->need ? "it has enough" : NULL;
+        return w->need == 0         ? "it needs nothing"
+               : w->have >= w->need ? "it has enough"
+                                    : NULL;
     case WHY_INCOMPLETE:
         if (w->have >= w->need)
             return "it has enough";
         return g->waits && bgang_is_complete(g) ? "its tasks are there" : NULL;
-    case WHY_BEHIND:
-        return w->who == 0 ? "it names nobody" : NULL;
-    case WHY_HELD:
-        return g->job->held ? NULL : "nobody holds it";
-    case WHY_BACKOFF:
-        return g->not_before > a->at ? NULL : "its back-off is over";
+    case WHY_BEHIND: return w->who == 0 ? "it names nobody" : NULL;
+    case WHY_HELD: return g->job->held ? NULL : "nobody holds it";
+    case WHY_BACKOFF: return g->not_before > a->at ? NULL : "its back-off is over";
     case WHY_PROMISED:
     case WHY_QUOTA:
     case WHY_GATED:
     case WHY_UNSUPPORTED:
     case WHY_INVALID:
-    case WHY_ERROR:
-        return NULL;
-    default:
-        return "the code is no reason to wait";
+    case WHY_ERROR: return NULL;
+    default: return "the code is no reason to wait";
     }
 }
 
-/* Invariant 7's other side, for gangs of one without constraints: who is told that there is
- * no room fits nowhere. */
+/* Invariant 7's other side, for gangs of one without constraints: who is told that
+ * there is no room fits nowhere. */
 static const struct bnode *room_overlooked(const struct audit *a, const struct bgang *g)
 {
     const struct shape *sh = book_shape(g, 0);
     const struct job_spec *spec = &g->job->spec;
-    for (uint16_t up = g->leaves[0].group; up != GROUP_NONE; up = spec->groups[up].parent)
+    for (uint16_t up = g->leaves[0].group; up != GROUP_NONE;
+         up = spec->groups[up].parent)
         if (spec->groups[up].required || spec->groups[up].spread_kind ||
             spec->groups[up].segment_size)
             return NULL; /* about levels that may not be known */
@@ -351,25 +352,30 @@ static int reason_check(struct audit *a, const struct bgang *g, const struct why
 {
     const char *wrong = reason_wrong(a, g, w);
     if (wrong)
-        return audit_bad(a, "invariant 7: " STR_FMT " %u.%u: reason %u (need %u, have %u): %s",
+        return audit_bad(a,
+                         "invariant 7: " STR_FMT
+                         " %u.%u: reason %u (need %u, have %u): %s",
                          STR_ARG(g->job->spec.name), g->root, g->copy, w->code, w->need,
                          w->have, wrong);
-    bool no_room = w->code == WHY_NEEDS_ROOM || w->code == WHY_TYPE || w->code == WHY_CPU ||
-                   w->code == WHY_CONSTRAINT;
+    bool no_room = w->code == WHY_NEEDS_ROOM || w->code == WHY_TYPE ||
+                   w->code == WHY_CPU || w->code == WHY_CONSTRAINT;
     if (!no_room || g->nslots != 1 || !g->waits || a->nodes.n > 256)
         return 0;
     const struct bnode *n = room_overlooked(a, g);
     if (!n)
         return 0;
-    return audit_bad(a, "invariant 7: " STR_FMT " %u.%u is told that there is no room "
-                        "(reason %u), but fits on " STR_FMT, STR_ARG(g->job->spec.name),
-                     g->root, g->copy, w->code, STR_ARG(n->name));
+    return audit_bad(a,
+                     "invariant 7: " STR_FMT " %u.%u is told that there is no room "
+                     "(reason %u), but fits on " STR_FMT,
+                     STR_ARG(g->job->spec.name), g->root, g->copy, w->code,
+                     STR_ARG(n->name));
 }
 
 static int say(struct audit *a, const struct record *r)
 {
     if (r->say.node.len)
-        return book_node(a, r->say.node) ? 0 : audit_bad(a, "protocol: a say of no node");
+        return book_node(a, r->say.node) ? 0
+                                         : audit_bad(a, "protocol: a say of no node");
     struct bgang *g = book_gang(a, &r->say.gang);
     if (!g || g->over)
         return audit_bad(a, "protocol: a say of a gang that is not there: " STR_FMT,
@@ -389,7 +395,9 @@ static int pass(struct audit *a, const struct record *r)
         if (!g || g->over) /* stopped or finished in the same pass */
             continue;
         if (g->waits ? !g->said : g->why.code == WHY_NONE)
-            return audit_bad(a, "protocol: " STR_FMT " has no reason that could stay the same",
+            return audit_bad(a,
+                             "protocol: " STR_FMT
+                             " has no reason that could stay the same",
                              STR_ARG(r->pass.same[i].job));
         int rc = reason_check(a, g, &g->why);
         if (rc)
@@ -410,16 +418,11 @@ int verdict(struct audit *a, const struct record *r)
     if (!a->leading)
         return audit_bad(a, "protocol: a decision without the lead");
     switch (r->kind) {
-    case DE_LAUNCH:
-        return launch(a, r);
-    case DE_STOP:
-        return stop(a, r);
-    case DE_HOLD:
-        return hold(a, r);
-    case DE_SAY:
-        return say(a, r);
-    case DE_PASS:
-        return pass(a, r);
+    case DE_LAUNCH: return launch(a, r);
+    case DE_STOP: return stop(a, r);
+    case DE_HOLD: return hold(a, r);
+    case DE_SAY: return say(a, r);
+    case DE_PASS: return pass(a, r);
     case DE_CORDON:
         n = book_node(a, r->cordon.node);
         if (!n)

@@ -1,12 +1,13 @@
 /* codec.c - records as bytes and back, from one description of the fields
  *
- * Each kind has one function that walks its fields in order; `struct io` says whether the
- * walk writes or reads, so the two directions cannot drift apart. Numbers are LEB128
- * varints (signed ones zigzag), strings and arrays are a count and their items, a device
- * type's row stands in line where the first device uses it. There is one way to write each
- * record: reading refuses overlong varints, so whatever decodes encodes to the same bytes.
- * Every count is held against a limit and against the bytes that are left (an item takes at
- * least one), so hostile input allocates at most some hundred times its own length.
+ * Each kind has one function that walks its fields in order; `struct io` says whether
+ * the walk writes or reads, so the two directions cannot drift apart. Numbers are
+ * LEB128 varints (signed ones zigzag), strings and arrays are a count and their items,
+ * a device type's row stands in line where the first device uses it. There is one way
+ * to write each record: reading refuses overlong varints, so whatever decodes encodes
+ * to the same bytes. Every count is held against a limit and against the bytes that are
+ * left (an item takes at least one), so hostile input allocates at most some hundred
+ * times its own length.
  *
  * record: kind, would, seq, at, [why of a decision], fields of the kind
  * SPDX-License-Identifier: Apache-2.0 */
@@ -15,7 +16,8 @@
 #include <errno.h>
 
 #define SEATS_MAX ((uint32_t)JOB_SLOTS_MAX)
-#define SAME_MAX (1u << 20) /* gangs in one pass: as many as a pass may ask questions */
+#define SAME_MAX (1u << 20) /* gangs in one pass: as many as a pass may ask questions \
+                             */
 
 struct io {
     struct buf *out;     /* writing, else NULL */
@@ -164,8 +166,8 @@ static void name(struct io *io, struct str *s, const char *field)
     text(io, s, JOB_NAME_MAX, field);
 }
 
-/* The items behind a pointer: a cleared array of n when reading, `old` itself when writing
- * (it is only read then). */
+/* The items behind a pointer: a cleared array of n when reading, `old` itself when
+ * writing (it is only read then). */
 static void *items(struct io *io, const void *old, uint32_t n, size_t size)
 {
     if (io->out)
@@ -544,9 +546,7 @@ static void event_fields_jobs(struct io *io, struct record *r)
         flag(io, &r->task_offered.gated, "gated");
         flag(io, &r->task_offered.bare, "bare");
         break;
-    case EV_TASK_GONE:
-        ref_fields(io, &r->task_gone.ref);
-        break;
+    case EV_TASK_GONE: ref_fields(io, &r->task_gone.ref); break;
     case EV_CHECKPOINT_SAVED:
         name(io, &r->checkpoint_saved.job, "job");
         u64(io, &r->checkpoint_saved.step, "step");
@@ -579,9 +579,7 @@ static void event_fields_nodes(struct io *io, struct record *r)
         r->node_set = d;
         break;
     }
-    case EV_NODE_GONE:
-        name(io, &r->node_gone.node, "node");
-        break;
+    case EV_NODE_GONE: name(io, &r->node_gone.node, "node"); break;
     case EV_DEVICE_SET:
         name(io, &r->device_set.node, "node");
         u32(io, &r->device_set.device, "device");
@@ -647,9 +645,7 @@ static void event_fields_rest(struct io *io, struct record *r)
         word(io, &r->word.id, "id");
         text(io, &r->word.text, WORD_LEN_MAX, "text");
         break;
-    case EV_POLICY_SET:
-        text(io, &r->policy_set.text, POLICY_BYTES_MAX, "text");
-        break;
+    case EV_POLICY_SET: text(io, &r->policy_set.text, POLICY_BYTES_MAX, "text"); break;
     case EV_SYNC_BEGIN:
     case EV_SYNCED:
         name(io, &r->sync.node, "node");
@@ -664,8 +660,7 @@ static void event_fields_rest(struct io *io, struct record *r)
         flag(io, &r->lead.held, "held");
         u32(io, &r->lead.term, "term");
         break;
-    default: /* REC_NONE, REC_BORDER, EV_TIME: nothing more */
-        break;
+    default: /* REC_NONE, REC_BORDER, EV_TIME: nothing more */ break;
     }
 }
 
@@ -726,38 +721,22 @@ static void decision_fields_rest(struct io *io, struct record *r)
 
 typedef void fields_f(struct io *io, struct record *r);
 static fields_f *const fields[REC_KINDS] = {
-    [REC_NONE] = event_fields_rest,
-    [REC_WORD] = event_fields_rest,
-    [REC_BORDER] = event_fields_rest,
-    [EV_JOB_SET] = event_fields_jobs,
-    [EV_JOB_DO] = event_fields_jobs,
-    [EV_TASK_OFFERED] = event_fields_jobs,
-    [EV_TASK_GONE] = event_fields_jobs,
-    [EV_NODE_SET] = event_fields_nodes,
-    [EV_NODE_GONE] = event_fields_nodes,
-    [EV_DEVICE_SET] = event_fields_nodes,
-    [EV_TAG_SET] = event_fields_nodes,
-    [EV_FOREIGN_SET] = event_fields_nodes,
-    [EV_TASK_AT] = event_fields_tasks,
-    [EV_TASK_REFUSED] = event_fields_tasks,
-    [EV_TASK_ENDING] = event_fields_tasks,
-    [EV_TASK_ENDED] = event_fields_tasks,
-    [EV_STOP_REFUSED] = event_fields_tasks,
-    [EV_CHECKPOINT_SAVED] = event_fields_jobs,
-    [EV_BUDGET_SET] = event_fields_jobs,
-    [EV_SIGNAL] = event_fields_jobs,
-    [EV_POLICY_SET] = event_fields_rest,
-    [EV_SYNC_BEGIN] = event_fields_rest,
-    [EV_SYNCED] = event_fields_rest,
-    [EV_SOFT_SET] = event_fields_rest,
-    [EV_LEAD] = event_fields_rest,
-    [EV_TIME] = event_fields_rest,
-    [DE_LAUNCH] = decision_fields_plan,
-    [DE_STOP] = decision_fields_plan,
-    [DE_ASK] = decision_fields_rest,
-    [DE_HOLD] = decision_fields_plan,
-    [DE_CORDON] = decision_fields_rest,
-    [DE_SAY] = decision_fields_rest,
+    [REC_NONE] = event_fields_rest,         [REC_WORD] = event_fields_rest,
+    [REC_BORDER] = event_fields_rest,       [EV_JOB_SET] = event_fields_jobs,
+    [EV_JOB_DO] = event_fields_jobs,        [EV_TASK_OFFERED] = event_fields_jobs,
+    [EV_TASK_GONE] = event_fields_jobs,     [EV_NODE_SET] = event_fields_nodes,
+    [EV_NODE_GONE] = event_fields_nodes,    [EV_DEVICE_SET] = event_fields_nodes,
+    [EV_TAG_SET] = event_fields_nodes,      [EV_FOREIGN_SET] = event_fields_nodes,
+    [EV_TASK_AT] = event_fields_tasks,      [EV_TASK_REFUSED] = event_fields_tasks,
+    [EV_TASK_ENDING] = event_fields_tasks,  [EV_TASK_ENDED] = event_fields_tasks,
+    [EV_STOP_REFUSED] = event_fields_tasks, [EV_CHECKPOINT_SAVED] = event_fields_jobs,
+    [EV_BUDGET_SET] = event_fields_jobs,    [EV_SIGNAL] = event_fields_jobs,
+    [EV_POLICY_SET] = event_fields_rest,    [EV_SYNC_BEGIN] = event_fields_rest,
+    [EV_SYNCED] = event_fields_rest,        [EV_SOFT_SET] = event_fields_rest,
+    [EV_LEAD] = event_fields_rest,          [EV_TIME] = event_fields_rest,
+    [DE_LAUNCH] = decision_fields_plan,     [DE_STOP] = decision_fields_plan,
+    [DE_ASK] = decision_fields_rest,        [DE_HOLD] = decision_fields_plan,
+    [DE_CORDON] = decision_fields_rest,     [DE_SAY] = decision_fields_rest,
     [DE_PASS] = decision_fields_rest,
 };
 

@@ -8,8 +8,8 @@
 #include "event/records.h"
 
 void record_encode(const struct record *r, struct buf *out);
-/* One record from *in (moved behind it) into rs. 0, or -EBADMSG with err naming field and
- * byte. Strings are copied into the arena of rs. */
+/* One record from *in (moved behind it) into rs. 0, or -EBADMSG with err naming field
+ * and byte. Strings are copied into the arena of rs. */
 int record_decode(struct str *in, struct records *rs, struct err *err);
 
 #endif

@@ -1,19 +1,19 @@
 /* event.c - the form of events, checked before anything is stamped or folded
  * One small check a kind, in a table by kind. Names are valid UTF-8 without control
- * characters, enums are known, times and sizes are bounded; whether an event makes sense
- * in a state is sched_check's question, not ours.
- * SPDX-License-Identifier: Apache-2.0 */
+ * characters, enums are known, times and sizes are bounded; whether an event makes
+ * sense in a state is sched_check's question, not ours. SPDX-License-Identifier:
+ * Apache-2.0 */
 #include "event/event.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
 #define TIME_MAX (INT64_MAX / 4)
-#define RANGE(what, value, most)                                              \
-    do {                                                                      \
-        if ((uint64_t)(value) > (uint64_t)(most))                             \
-            return err_set(err, ERANGE, "%s %" PRIu64 " is above %" PRIu64,   \
-                           what, (uint64_t)(value), (uint64_t)(most));        \
+#define RANGE(what, value, most)                                                  \
+    do {                                                                          \
+        if ((uint64_t)(value) > (uint64_t)(most))                                 \
+            return err_set(err, ERANGE, "%s %" PRIu64 " is above %" PRIu64, what, \
+                           (uint64_t)(value), (uint64_t)(most));                  \
     } while (0)
 
 static const char *const names[REC_KINDS] = {

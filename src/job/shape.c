@@ -1,7 +1,7 @@
 /* shape.c - is a shape possible at all
- * Bounds only: whether some node can hold it is the scheduler's question. The limits lie
- * far above real machines and far below where sums of 65,536 of them would overflow.
- * SPDX-License-Identifier: Apache-2.0 */
+ * Bounds only: whether some node can hold it is the scheduler's question. The limits
+ * lie far above real machines and far below where sums of 65,536 of them would
+ * overflow. SPDX-License-Identifier: Apache-2.0 */
 #include "job/shape.h"
 
 #include <errno.h>
@@ -20,11 +20,12 @@ static int word_list_check(const word_t *at, uint32_t n, uint32_t max, const cha
                            struct err *err)
 {
     if (n > max)
-        return err_set(err, ERANGE, "%s: %u of them, at most %u are allowed", what, n, max);
+        return err_set(err, ERANGE, "%s: %u of them, at most %u are allowed", what, n,
+                       max);
     for (uint32_t i = 0; i < max; i++) {
         if (i >= n && at[i])
-            return err_set(err, EINVAL, "%s: entry %u lies behind the %u in use", what, i,
-                           n);
+            return err_set(err, EINVAL, "%s: entry %u lies behind the %u in use", what,
+                           i, n);
         if (i < n && (!at[i] || at[i] > WORD_MAX))
             return err_set(err, EINVAL, "%s: entry %u is no word (%u)", what, i, at[i]);
     }
@@ -47,7 +48,8 @@ static int gpu_check(const struct shape *s, struct err *err)
         return err_set(err, ERANGE, "gpu count %u is outside 1 to %d", s->gpu_count,
                        NODE_DEVICES_MAX);
     if (s->gpu_mode == GPU_WHOLE && s->gpu_milli != 1000)
-        return err_set(err, EINVAL, "whole GPUs have gpu_milli 1000, not %u", s->gpu_milli);
+        return err_set(err, EINVAL, "whole GPUs have gpu_milli 1000, not %u",
+                       s->gpu_milli);
     if (s->gpu_mode == GPU_SHARE && (s->gpu_milli < 1 || s->gpu_milli > 999))
         return err_set(err, ERANGE, "a share's gpu_milli %u is outside 1 to 999",
                        s->gpu_milli);
@@ -58,7 +60,8 @@ static int gpu_check(const struct shape *s, struct err *err)
     if (s->gpu_count != 1)
         return err_set(err, ERANGE, "mode mig takes one device, not %u", s->gpu_count);
     if (s->gpu_milli > 1000)
-        return err_set(err, ERANGE, "a profile's gpu_milli %u is above 1000", s->gpu_milli);
+        return err_set(err, ERANGE, "a profile's gpu_milli %u is above 1000",
+                       s->gpu_milli);
     return 0;
 }
 
@@ -95,10 +98,11 @@ static int constraint_check(const struct constraint *c, uint32_t i, struct err *
     if (!c->tag || c->tag > WORD_MAX || c->key > WORD_MAX)
         return err_set(err, EINVAL, "constraint %u: tag or key is no word", i);
     if (c->hard > 1)
-        return err_set(err, EINVAL, "constraint %u: hard is %u, not 0 or 1", i, c->hard);
+        return err_set(err, EINVAL, "constraint %u: hard is %u, not 0 or 1", i,
+                       c->hard);
     if (c->weight > SPEED_MILLI_MAX)
-        return err_set(err, ERANGE, "constraint %u: weight %u is above %u", i, c->weight,
-                       SPEED_MILLI_MAX);
+        return err_set(err, ERANGE, "constraint %u: weight %u is above %u", i,
+                       c->weight, SPEED_MILLI_MAX);
     if (c->kind == CONSTRAINT_SPREAD && (c->max_skew < 1 || c->max_skew > SKEW_MAX))
         return err_set(err, ERANGE, "constraint %u: max skew %u is outside 1 to %u", i,
                        c->max_skew, SKEW_MAX);
@@ -124,8 +128,8 @@ int shape_check(const struct shape *s, struct err *err)
     if (!rc)
         rc = word_list_check(s->tags, s->ntags, SHAPE_TAGS_MAX, "tags", err);
     if (!rc)
-        rc = word_list_check(s->tolerate, s->ntolerate, SHAPE_TOLERATE_MAX, "tolerations",
-                             err);
+        rc = word_list_check(s->tolerate, s->ntolerate, SHAPE_TOLERATE_MAX,
+                             "tolerations", err);
     if (rc)
         return rc;
     if (s->nconstraints > SHAPE_CONSTRAINTS_MAX)

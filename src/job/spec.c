@@ -1,6 +1,6 @@
 /* spec.c - is a job's tree of groups sound, and how many gangs and slots does it make
- * A group's count says how many of it each copy of its parent holds, so sizes multiply on
- * the way down. All walks are O(groups x depth); a tree has at most 64 groups.
+ * A group's count says how many of it each copy of its parent holds, so sizes multiply
+ * on the way down. All walks are O(groups x depth); a tree has at most 64 groups.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "job/spec.h"
 
@@ -39,13 +39,14 @@ static int count_check(const struct count *c, uint32_t g, struct err *err)
         return err_set(err, ERANGE, "group %u: max %u is outside 1 to %d", g, c->max,
                        JOB_SLOTS_MAX);
     if (c->min > c->want || c->want > c->max)
-        return err_set(err, EINVAL, "group %u: min %u, want %u, max %u are out of order", g,
-                       c->min, c->want, c->max);
+        return err_set(err, EINVAL,
+                       "group %u: min %u, want %u, max %u are out of order", g, c->min,
+                       c->want, c->max);
     uint32_t step = c->step ? c->step : 1;
     if ((c->want - c->min) % step || (c->max - c->min) % step)
         return err_set(err, EINVAL,
-                       "group %u: want %u and max %u are not min %u plus steps of %u", g,
-                       c->want, c->max, c->min, step);
+                       "group %u: want %u and max %u are not min %u plus steps of %u",
+                       g, c->want, c->max, c->min, step);
     return 0;
 }
 
@@ -65,7 +66,8 @@ static int place_check(const struct group_spec *gs, uint32_t g, struct err *err)
     return 0;
 }
 
-/* start_after names a sibling, and following it never comes back (else nobody starts). */
+/* start_after names a sibling, and following it never comes back (else nobody starts).
+ */
 static int start_check(const struct job_spec *spec, uint32_t g, struct err *err)
 {
     const struct group_spec *gs = &spec->groups[g];
@@ -114,9 +116,10 @@ static int link_check(const struct job_spec *spec, uint32_t g, struct err *err)
     return 0;
 }
 
-/* Product of the counts from group g up to, but without, group `top` (GROUP_NONE: up to and
- * with the root). Saturates above JOB_SLOTS_MAX. which: 0 want, 1 min, 2 max. */
-static uint64_t product(const struct job_spec *spec, uint16_t g, uint16_t top, int which)
+/* Product of the counts from group g up to, but without, group `top` (GROUP_NONE: up to
+ * and with the root). Saturates above JOB_SLOTS_MAX. which: 0 want, 1 min, 2 max. */
+static uint64_t product(const struct job_spec *spec, uint16_t g, uint16_t top,
+                        int which)
 {
     uint64_t n = 1;
     for (; g != top && g != GROUP_NONE; g = spec->groups[g].parent) {
@@ -189,10 +192,11 @@ static int numbers_check(const struct job_spec *spec, struct err *err)
             return err_set(err, ERANGE, "%s %" PRId64 " is outside 0 to %" PRId64,
                            times[i].name, times[i].value, SPEC_TIME_MAX);
     if (spec->tries > SPEC_TRIES_MAX)
-        return err_set(err, ERANGE, "tries %u are above %u", spec->tries, SPEC_TRIES_MAX);
+        return err_set(err, ERANGE, "tries %u are above %u", spec->tries,
+                       SPEC_TRIES_MAX);
     if (spec->max_unavailable > JOB_SLOTS_MAX)
-        return err_set(err, ERANGE, "max_unavailable %u is above %d", spec->max_unavailable,
-                       JOB_SLOTS_MAX);
+        return err_set(err, ERANGE, "max_unavailable %u is above %d",
+                       spec->max_unavailable, JOB_SLOTS_MAX);
     if (spec->queue > WORD_MAX || spec->user > WORD_MAX)
         return err_set(err, EINVAL, "queue or user is no word");
     return 0;
@@ -214,7 +218,8 @@ static int enums_check(const struct job_spec *spec, struct err *err)
     };
     for (size_t i = 0; i < sizeof enums / sizeof *enums; i++)
         if (enums[i].value > enums[i].most)
-            return err_set(err, EINVAL, "%s %u is unknown", enums[i].name, enums[i].value);
+            return err_set(err, EINVAL, "%s %u is unknown", enums[i].name,
+                           enums[i].value);
     return 0;
 }
 

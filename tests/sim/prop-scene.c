@@ -1,7 +1,7 @@
 /* prop-scene.c - random clusters, policies and jobs for the property test
- * All choices come from the episode's own random numbers. Everything that is made is well
- * formed (prop.c checks that event_check agrees); whether it makes sense is left to luck.
- * SPDX-License-Identifier: Apache-2.0 */
+ * All choices come from the episode's own random numbers. Everything that is made is
+ * well formed (prop.c checks that event_check agrees); whether it makes sense is left
+ * to luck. SPDX-License-Identifier: Apache-2.0 */
 #include "prop.h"
 
 #include <assert.h>
@@ -11,11 +11,11 @@
 #include "sched/score.h"
 
 static const char *const word_texts[W_NAMES] = {
-    [W_NODE] = "node",   [W_ZONE] = "zone",   [W_BLOCK] = "block", [W_RACK] = "rack",
-    [W_POWER] = "power", [W_SPOT] = "spot",   [W_DIRTY] = "dirty", [W_FAST] = "fast",
-    [W_WEB] = "web",     [W_DB] = "db",       [W_ZKEY] = "zkey",   [W_A100] = "A100",
-    [W_L4] = "L4",       [W_T4] = "T4",       [W_1G] = "1g.10gb",  [W_2G] = "2g.20gb",
-    [W_3G] = "3g.40gb",  [W_7G] = "7g.80gb",  [W_QUEUE_A] = "qa",  [W_QUEUE_B] = "qb",
+    [W_NODE] = "node",   [W_ZONE] = "zone",  [W_BLOCK] = "block", [W_RACK] = "rack",
+    [W_POWER] = "power", [W_SPOT] = "spot",  [W_DIRTY] = "dirty", [W_FAST] = "fast",
+    [W_WEB] = "web",     [W_DB] = "db",      [W_ZKEY] = "zkey",   [W_A100] = "A100",
+    [W_L4] = "L4",       [W_T4] = "T4",      [W_1G] = "1g.10gb",  [W_2G] = "2g.20gb",
+    [W_3G] = "3g.40gb",  [W_7G] = "7g.80gb", [W_QUEUE_A] = "qa",  [W_QUEUE_B] = "qb",
     [W_ALICE] = "alice", [W_BOB] = "bob"};
 
 struct record *scene_add(struct records *out, int kind, int64_t at)
@@ -33,7 +33,8 @@ static void words_tell(struct prop *p, struct records *out)
             snprintf(text, sizeof text, "x%02u", i - W_NAMES);
         struct record *r = scene_add(out, REC_WORD, p->at);
         r->word.id = i;
-        r->word.text = arena_str(&out->arena, str_of(i >= W_NAMES ? text : word_texts[i]));
+        r->word.text =
+            arena_str(&out->arena, str_of(i >= W_NAMES ? text : word_texts[i]));
     }
 }
 
@@ -44,13 +45,13 @@ static void types_make(struct prop *p)
     p->profiles[1] = (struct profile){W_2G, 0x15, 2, 2, (int64_t)(20 * GIB), 285};
     p->profiles[2] = (struct profile){W_3G, 0x11, 4, 3, (int64_t)(40 * GIB), 428};
     p->profiles[3] = (struct profile){W_7G, 0x01, 8, 7, (int64_t)(80 * GIB), 1000};
-    p->types[0] = (struct device_type){W_A100, (int64_t)(80 * GIB),
-                                       DEVICE_WHOLE | DEVICE_SHARE | DEVICE_MIG, 8, 7, 4,
-                                       p->profiles};
-    p->types[1] = (struct device_type){W_L4, (int64_t)(24 * GIB), DEVICE_WHOLE | DEVICE_SHARE,
-                                       0, 0, 0, NULL};
-    p->types[2] = (struct device_type){W_T4, (int64_t)(16 * GIB), DEVICE_WHOLE, 0, 0, 0,
-                                       NULL};
+    p->types[0] = (struct device_type){
+        W_A100, (int64_t)(80 * GIB), DEVICE_WHOLE | DEVICE_SHARE | DEVICE_MIG, 8, 7,
+        4,      p->profiles};
+    p->types[1] = (struct device_type){
+        W_L4, (int64_t)(24 * GIB), DEVICE_WHOLE | DEVICE_SHARE, 0, 0, 0, NULL};
+    p->types[2] =
+        (struct device_type){W_T4, (int64_t)(16 * GIB), DEVICE_WHOLE, 0, 0, 0, NULL};
 }
 
 static void devices_make(struct prop *p, struct prop_node *n)
@@ -63,9 +64,12 @@ static void devices_make(struct prop *p, struct prop_node *n)
         uint8_t modes = t->modes;
         if (t->mem_slices && chance(p, 300)) /* set up for slices alone */
             modes = DEVICE_MIG;
-        n->dev[i] = (struct device_desc){.type = t, .mem_bytes = t->mem_bytes, .modes = modes,
+        n->dev[i] = (struct device_desc){.type = t,
+                                         .mem_bytes = t->mem_bytes,
+                                         .modes = modes,
                                          .reserved_bytes = (int64_t)(below(p, 2) * GIB),
-                                         .island = (uint8_t)(i / 4), .numa = (uint8_t)(i / 4)};
+                                         .island = (uint8_t)(i / 4),
+                                         .numa = (uint8_t)(i / 4)};
     }
     n->desc.ndevices = count;
     n->desc.devices = n->dev;
@@ -113,11 +117,13 @@ void scene_node(struct prop *p, uint32_t i)
     if (chance(p, 800))
         n->faults[n->desc.nfaults++] = (struct node_part){W_POWER, some_name(p, 3, 4)};
     n->desc.faults = n->faults;
-    /* Levels end with racks: zone, block, rack; block, rack; rack. Some place is unknown. */
+    /* Levels end with racks: zone, block, rack; block, rack; rack. Some place is
+     * unknown. */
     for (uint32_t l = 3 - p->nlevels; l < 3; l++)
         if (i == 0 || chance(p, 970))
             n->place[n->desc.nplace++] =
-                (struct node_part){(word_t)(W_ZONE + l), some_name(p, 10 + 8 * l, 2 + l)};
+                (struct node_part){(word_t)(W_ZONE + l),
+                                   some_name(p, 10 + 8 * l, 2 + l)};
     n->desc.place = n->place;
 }
 
@@ -161,7 +167,8 @@ void scene_policy(struct prop *p, struct records *out)
     uint32_t scorers = 0;
     while (scorer_at(scorers))
         scorers++;
-    /* One draw a statement: the order in which arguments are evaluated is the compiler's. */
+    /* One draw a statement: the order in which arguments are evaluated is the
+     * compiler's. */
     const char *order = orders[below(p, 2)], *block = blocks[below(p, 4)];
     const char *node = scorer_at((uint32_t)below(p, scorers))->name;
     const char *mix = mixes[below(p, 3)];
@@ -266,8 +273,9 @@ static word_t some_level(struct prop *p)
 {
     if (chance(p, 100))
         return W_NODE;
-    return (word_t)(W_ZONE + (chance(p, 950) && p->nlevels ? 3 - p->nlevels + below(p, p->nlevels)
-                                                           : below(p, 3)));
+    return (word_t)(W_ZONE + (chance(p, 950) && p->nlevels
+                                  ? 3 - p->nlevels + below(p, p->nlevels)
+                                  : below(p, 3)));
 }
 
 static void layout_make(struct prop *p, struct group_spec *g, bool leaf)
@@ -345,7 +353,8 @@ static void tree_lws(struct maker *m)
     m->groups[replica].whole = 1;
     count_make(m->p, &m->groups[replica].count, 4, chance(m->p, 300));
     layout_make(m->p, &m->groups[replica], false);
-    uint16_t leader = group_make(m, replica, true), workers = group_make(m, replica, true);
+    uint16_t leader = group_make(m, replica, true),
+             workers = group_make(m, replica, true);
     count_make(m->p, &m->groups[workers].count, 5, chance(m->p, 300));
     layout_make(m->p, &m->groups[workers], true);
     if (chance(m->p, 600)) {

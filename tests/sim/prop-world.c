@@ -1,12 +1,13 @@
-/* prop-world.c - a world for the property test: mostly honest, sometimes late, wrong or mad
+/* prop-world.c - a world for the property test: mostly honest, sometimes late, wrong or
+ * mad
  *
- * It carries launches and stops out on its own list of tasks and reports what they do; that
- * is the honest part. Beside it, by the scene's share of hostility, it says things about
- * tasks that are late, doubled, contradictory or about nobody, aimed at a random kind of
- * report and a random phase of the claim that it will meet; nodes and devices flap, foreign
- * pods come, the lead is lost and regained, and everything is asserted anew, with some of it
- * left out. One rule keeps the audit able to follow: a report of a task with GPUs always
- * names at least one device that its node has.
+ * It carries launches and stops out on its own list of tasks and reports what they do;
+ * that is the honest part. Beside it, by the scene's share of hostility, it says things
+ * about tasks that are late, doubled, contradictory or about nobody, aimed at a random
+ * kind of report and a random phase of the claim that it will meet; nodes and devices
+ * flap, foreign pods come, the lead is lost and regained, and everything is asserted
+ * anew, with some of it left out. One rule keeps the audit able to follow: a report of
+ * a task with GPUs always names at least one device that its node has.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "prop.h"
 
@@ -35,10 +36,12 @@ static uint32_t task_count(const struct prop *p)
 }
 
 /* Guest worlds name tasks; launch and place they may know or not. */
-static struct task_ref ref_of(struct prop *p, const struct prop_task *t, struct records *out)
+static struct task_ref ref_of(struct prop *p, const struct prop_task *t,
+                              struct records *out)
 {
     struct task_ref ref = {.launch = t->launch};
-    ref.gang = (struct gang_ref){arena_str(&out->arena, str_of(t->job)), t->group, t->copy};
+    ref.gang =
+        (struct gang_ref){arena_str(&out->arena, str_of(t->job)), t->group, t->copy};
     ref.slot = (struct slot_ref){t->leaf, t->index};
     if (!t->pod[0])
         return ref;
@@ -103,13 +106,14 @@ static void tell_ended(struct prop *p, struct records *out, const struct task_re
     r->task_ended.exit = how == ENDED_DONE ? 0 : 1;
 }
 
-static void tell_refused(struct prop *p, struct records *out, const struct task_ref *ref,
-                         uint8_t class_)
+static void tell_refused(struct prop *p, struct records *out,
+                         const struct task_ref *ref, uint8_t class_)
 {
     struct record *r = scene_add(out, EV_TASK_REFUSED, p->at);
     r->task_refused.ref = *ref;
     r->task_refused.class_ = class_;
-    r->task_refused.retry_at = chance(p, 300) ? 0 : p->at + (int64_t)below(p, 60) * US_PER_S;
+    r->task_refused.retry_at =
+        chance(p, 300) ? 0 : p->at + (int64_t)below(p, 60) * US_PER_S;
 }
 
 static void tell_offered(struct prop *p, struct records *out, const struct prop_task *t,
@@ -123,12 +127,13 @@ static void tell_offered(struct prop *p, struct records *out, const struct prop_
     r->task_offered.gated = chance(p, 50);
     r->task_offered.bare = chance(p, 100);
     const struct prop_job *j = job_of(p, str_of(t->job));
-    if (!j || t->leaf >= j->spec.ngroups || j->spec.groups[t->leaf].shape == GROUP_NONE ||
-        !p->own_shapes || chance(p, 900))
+    if (!j || t->leaf >= j->spec.ngroups ||
+        j->spec.groups[t->leaf].shape == GROUP_NONE || !p->own_shapes || chance(p, 900))
         return;
     struct shape *own = arena_alloc(&out->arena, sizeof *own);
     *own = j->spec.shapes[j->spec.groups[t->leaf].shape];
-    own->cpu_milli += (int64_t)below(p, 3) * 500; /* a pod may differ from its template */
+    own->cpu_milli +=
+        (int64_t)below(p, 3) * 500; /* a pod may differ from its template */
     r->task_offered.shape = own;
 }
 
@@ -139,7 +144,8 @@ static void offer_again(struct prop *p, struct records *out, const struct prop_t
         tell_offered(p, out, t, text(out, "p%llu", p->pod_n++));
 }
 
-static void task_over(struct prop *p, struct records *out, struct prop_task *t, uint8_t how)
+static void task_over(struct prop *p, struct records *out, struct prop_task *t,
+                      uint8_t how)
 {
     struct task_ref ref = ref_of(p, t, out);
     tell_ended(p, out, &ref, how);
@@ -152,8 +158,12 @@ static void task_over(struct prop *p, struct records *out, struct prop_task *t, 
 static uint8_t some_end(struct prop *p)
 {
     uint64_t x = below(p, 100);
-    return x < 80 ? ENDED_DONE : x < 88 ? ENDED_FAILED : x < 91 ? ENDED_OOM
-           : x < 94 ? ENDED_KILLED : x < 96 ? ENDED_REJECTED : ENDED_LOST;
+    return x < 80   ? ENDED_DONE
+           : x < 88 ? ENDED_FAILED
+           : x < 91 ? ENDED_OOM
+           : x < 94 ? ENDED_KILLED
+           : x < 96 ? ENDED_REJECTED
+                    : ENDED_LOST;
 }
 
 /* It was launched and has not been heard of. */
@@ -168,7 +178,8 @@ static void task_first_word(struct prop *p, struct records *out, struct prop_tas
         task_tell_at(p, out, t);
     } else if (x < 92) {
         t->live = false; /* a throttled one is launched again under another number */
-        tell_refused(p, out, &ref, chance(p, 600) ? REFUSED_THROTTLED : (uint8_t)below(p, 7));
+        tell_refused(p, out, &ref,
+                     chance(p, 600) ? REFUSED_THROTTLED : (uint8_t)below(p, 7));
     } else if (x < 94) {
         task_over(p, out, t, some_end(p));
     } else if (x < 97) {
@@ -252,7 +263,8 @@ static void offer_job(struct prop *p, struct records *out, const struct prop_job
     for (uint16_t g = 0; g < s->ngroups; g++) {
         if (s->groups[g].shape == GROUP_NONE)
             continue;
-        uint16_t whole = job_spec_whole_of(s, g), root = whole == GROUP_NONE ? g : whole;
+        uint16_t whole = job_spec_whole_of(s, g),
+                 root = whole == GROUP_NONE ? g : whole;
         uint32_t inner = 1, each = root == g ? 1 : s->groups[g].count.want;
         for (uint16_t up = s->groups[g].parent; root != g && up != root;
              up = s->groups[up].parent)
@@ -280,8 +292,9 @@ static void job_step(struct prop *p, struct records *out)
     }
     uint64_t x = below(p, 100);
     if (x < 12) {
-        static const uint8_t verbs[] = {JOB_HOLD, JOB_RELEASE, JOB_RELEASE, JOB_RELEASE,
-                                        JOB_CANCEL, JOB_CANCEL, JOB_CHECKPOINT, JOB_OVERRIDE};
+        static const uint8_t verbs[] = {JOB_HOLD,       JOB_RELEASE, JOB_RELEASE,
+                                        JOB_RELEASE,    JOB_CANCEL,  JOB_CANCEL,
+                                        JOB_CHECKPOINT, JOB_OVERRIDE};
         struct record *r = scene_add(out, EV_JOB_DO, p->at);
         r->job_do.job = arena_str(&out->arena, str_of(j->name));
         r->job_do.by = STR("somebody");
@@ -299,7 +312,8 @@ static void job_step(struct prop *p, struct records *out)
     } else if (x < 40 && p->guest) {
         offer_job(p, out, j, 200);
     } else if (x < 43) {
-        struct record *r = scene_add(out, chance(p, 500) ? EV_BUDGET_SET : EV_SIGNAL, p->at);
+        struct record *r =
+            scene_add(out, chance(p, 500) ? EV_BUDGET_SET : EV_SIGNAL, p->at);
         r->budget_set.job = arena_str(&out->arena, str_of(j->name));
     }
 }
@@ -396,7 +410,8 @@ static void foreign_step(struct prop *p, struct records *out)
         r->foreign_set.devs = UINT64_C(1) << below(p, ndev);
 }
 
-/* Everything anew between sync_begin and synced, but for what is forgotten on the way. */
+/* Everything anew between sync_begin and synced, but for what is forgotten on the way.
+ */
 static void world_sync(struct prop *p, struct records *out)
 {
     struct record *r = scene_add(out, EV_SYNC_BEGIN, p->at);
@@ -445,7 +460,8 @@ static void lead_step(struct prop *p, struct records *out)
 
 /* hostility */
 
-/* A remembered task whose claim is in the wanted phase, with a name if need be, or NULL. */
+/* A remembered task whose claim is in the wanted phase, with a name if need be, or
+ * NULL. */
 static struct prop_task *aim(struct prop *p, struct records *out, int phase, bool named)
 {
     for (uint32_t tries = 0, n = task_count(p); n && tries < 150; tries++) {
@@ -506,50 +522,49 @@ static void lie(struct prop *p, struct records *out, struct prop_task *t, int ki
     if (!ref.task.len && !ref.launch)
         ref.launch = t->launch = (uint64_t)p->term << 40 | (1 + below(p, 1000));
     switch (kind) {
-    case EV_TASK_AT:
-        lie_at(p, out, t, &ref);
-        return;
-    case EV_TASK_REFUSED:
-        tell_refused(p, out, &ref, (uint8_t)below(p, 7));
-        return;
+    case EV_TASK_AT: lie_at(p, out, t, &ref); return;
+    case EV_TASK_REFUSED: tell_refused(p, out, &ref, (uint8_t)below(p, 7)); return;
     case EV_TASK_ENDING:
         task_tell_ending(p, out, t, (uint8_t)below(p, 4));
         r = &out->list.at[out->list.n - 1];
         r->task_ending.ref = ref;
         return;
     case EV_TASK_ENDED:
-        tell_ended(p, out, &ref, (uint8_t)(chance(p, 500) ? below(p, 6) : ENDED_KILLED));
+        tell_ended(p, out, &ref,
+                   (uint8_t)(chance(p, 500) ? below(p, 6) : ENDED_KILLED));
         return;
     case EV_STOP_REFUSED:
         r = scene_add(out, EV_STOP_REFUSED, p->at);
         r->stop_refused.ref = ref;
         r->stop_refused.stop = chance(p, 500) ? 0 : t->stop;
-        r->stop_refused.retry_at = chance(p, 500) ? 0 : p->at + (int64_t)below(p, 20) * US_PER_S;
+        r->stop_refused.retry_at =
+            chance(p, 500) ? 0 : p->at + (int64_t)below(p, 20) * US_PER_S;
         return;
     case EV_TASK_OFFERED:
         if (t->job[0] || t->pod[0])
-            tell_offered(p, out, t, t->pod[0] && chance(p, 800) ? ref.task
-                                                                : text(out, "p%llu", p->pod_n++));
+            tell_offered(p, out, t,
+                         t->pod[0] && chance(p, 800) ? ref.task
+                                                     : text(out, "p%llu", p->pod_n++));
         if (!t->job[0] && t->pod[0])
             out->list.at[out->list.n - 1].task_offered.ref.gang.job = STR("nobody");
         return;
-    default:
-        r = scene_add(out, EV_TASK_GONE, p->at);
-        r->task_gone.ref = ref;
+    default: r = scene_add(out, EV_TASK_GONE, p->at); r->task_gone.ref = ref;
     }
 }
 
 static void hostile_step(struct prop *p, struct records *out)
 {
-    int kinds[PROP_KINDS] = {EV_TASK_OFFERED, EV_TASK_GONE, EV_TASK_AT, EV_TASK_REFUSED,
-                             EV_TASK_ENDING, EV_TASK_ENDED, EV_STOP_REFUSED};
+    int kinds[PROP_KINDS] = {EV_TASK_OFFERED, EV_TASK_GONE,   EV_TASK_AT,
+                             EV_TASK_REFUSED, EV_TASK_ENDING, EV_TASK_ENDED,
+                             EV_STOP_REFUSED};
     /* claims in phase 1, planned, are few; so are strays with a name */
     static const int phases[] = {0, 0, 1, 1, 1, 2, 3, 4, 5, 5, 5, 5};
     int kind = kinds[below(p, PROP_KINDS)], phase = phases[below(p, 12)];
     if (phase == 5 && chance(p, 300))
         kind = EV_TASK_OFFERED; /* which finds a stray only by its name */
     bool named = phase == 5 && kind == EV_TASK_OFFERED;
-    struct prop_task *t = phase || chance(p, 500) ? aim(p, out, phase, named) : stranger(p);
+    struct prop_task *t =
+        phase || chance(p, 500) ? aim(p, out, phase, named) : stranger(p);
     if (!t)
         return;
     lie(p, out, t, kind);
@@ -651,8 +666,7 @@ void world_act(struct prop *p, const struct record *d)
         for (uint32_t i = 0; i < d->stop.ntasks; i++)
             stop_take(p, &d->stop.tasks[i], d->stop.stop);
         return;
-    default: /* shown to people, or nothing to do */
-        return;
+    default: /* shown to people, or nothing to do */ return;
     }
 }
 

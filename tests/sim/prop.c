@@ -1,16 +1,18 @@
-/* prop.c - random clusters, jobs, failures and lies; every promise checked after each record
+/* prop.c - random clusters, jobs, failures and lies; every promise checked after each
+ * record
  *
  * An episode is a fresh core, a fresh audit and a random scene (prop-scene.c); a world
  * (prop-world.c) then says things and carries decisions out, for some thousand records.
- * Each event goes through event_check, through the codec and back, into sched_fold and into
- * audit_record; each border is decided, each decision is audited. Now and then everything in
- * the core is recomputed (sched_invariants), its ledger is compared with the audit's, and
- * the core is saved, loaded, compared by digest, and replaced by what was loaded.
+ * Each event goes through event_check, through the codec and back, into sched_fold and
+ * into audit_record; each border is decided, each decision is audited. Now and then
+ * everything in the core is recomputed (sched_invariants), its ledger is compared with
+ * the audit's, and the core is saved, loaded, compared by digest, and replaced by what
+ * was loaded.
  *
- * The matrix counts events by kind and by the phase of the claim that they met. Everything
- * follows from --seed: two builds, two hash seeds, two malloc fills, with and without saves
- * must print the same digests. A failure prints the command that repeats it.
- * SPDX-License-Identifier: Apache-2.0 */
+ * The matrix counts events by kind and by the phase of the claim that they met.
+ * Everything follows from --seed: two builds, two hash seeds, two malloc fills, with
+ * and without saves must print the same digests. A failure prints the command that
+ * repeats it. SPDX-License-Identifier: Apache-2.0 */
 #include "prop.h"
 
 #include <inttypes.h>
@@ -23,7 +25,7 @@
 #include "event/codec.h"
 #include "sched/sched.h"
 
-static const int kinds[PROP_KINDS] = {EV_TASK_OFFERED, EV_TASK_GONE, EV_TASK_AT,
+static const int kinds[PROP_KINDS] = {EV_TASK_OFFERED, EV_TASK_GONE,   EV_TASK_AT,
                                       EV_TASK_REFUSED, EV_TASK_ENDING, EV_TASK_ENDED,
                                       EV_STOP_REFUSED};
 
@@ -39,8 +41,8 @@ struct run {
     struct audit *a;
     struct records batch, decoded, out;
     struct buf bytes, again, saved;
-    uint64_t done;     /* records in all episodes */
-    uint64_t seq;      /* in this episode */
+    uint64_t done; /* records in all episodes */
+    uint64_t seq;  /* in this episode */
     uint64_t episode;
     uint64_t digest, next_print, next_save, next_check;
     uint64_t saves, borders, decisions, launches, stops, says;
@@ -66,15 +68,15 @@ static void show_seats(const struct seat *seats, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
         fprintf(stderr, " %u/%u:" STR_FMT ":%" PRIx64 ":%x" STR_FMT, seats[i].slot.leaf,
-                seats[i].slot.index, STR_ARG(seats[i].node), seats[i].devs, seats[i].slices,
-                STR_ARG(seats[i].task));
+                seats[i].slot.index, STR_ARG(seats[i].node), seats[i].devs,
+                seats[i].slices, STR_ARG(seats[i].task));
 }
 
 static void show_ref(const struct task_ref *t)
 {
-    fprintf(stderr, " " STR_FMT " L%" PRIx64 " " STR_FMT " %u.%u %u/%u", STR_ARG(t->task),
-            t->launch, STR_ARG(t->gang.job), t->gang.group, t->gang.copy, t->slot.leaf,
-            t->slot.index);
+    fprintf(stderr, " " STR_FMT " L%" PRIx64 " " STR_FMT " %u.%u %u/%u",
+            STR_ARG(t->task), t->launch, STR_ARG(t->gang.job), t->gang.group,
+            t->gang.copy, t->slot.leaf, t->slot.index);
 }
 
 static void show_job(const struct job_spec *s)
@@ -83,16 +85,20 @@ static void show_job(const struct job_spec *s)
             STR_ARG(s->name), s->kind, s->success, s->on_loss, s->tries, s->backoff_us);
     for (uint32_t i = 0; i < s->ngroups; i++) {
         const struct group_spec *g = &s->groups[i];
-        fprintf(stderr, "\n      group %u in %d%s %u..%u..%u/%u start %u after %u req %u "
-                "pref %u seg %u@%u spread %u@%u", i, (int16_t)g->parent,
-                g->whole ? " whole" : "", g->count.min, g->count.want, g->count.max,
-                g->count.step, g->start, g->start_group, g->required, g->preferred,
-                g->segment_size, g->segment_level, g->spread_most, g->spread_kind);
+        fprintf(stderr,
+                "\n      group %u in %d%s %u..%u..%u/%u start %u after %u req %u "
+                "pref %u seg %u@%u spread %u@%u",
+                i, (int16_t)g->parent, g->whole ? " whole" : "", g->count.min,
+                g->count.want, g->count.max, g->count.step, g->start, g->start_group,
+                g->required, g->preferred, g->segment_size, g->segment_level,
+                g->spread_most, g->spread_kind);
         if (g->shape == GROUP_NONE)
             continue;
         const struct shape *sh = &s->shapes[g->shape];
-        fprintf(stderr, " shape cpu %" PRId64 " mem %" PRId64 " gpu %u x%u %u types %u tags %u "
-                "constraints %u", sh->cpu_milli, sh->mem_bytes, sh->gpu_mode, sh->gpu_count,
+        fprintf(stderr,
+                " shape cpu %" PRId64 " mem %" PRId64 " gpu %u x%u %u types %u tags %u "
+                "constraints %u",
+                sh->cpu_milli, sh->mem_bytes, sh->gpu_mode, sh->gpu_count,
                 sh->gpu_milli, sh->ntypes, sh->ntags, sh->nconstraints);
     }
 }
@@ -102,34 +108,33 @@ static void show(const struct record *r)
     fprintf(stderr, "%6" PRIu64 " %10.3f %-14s", r->seq, (double)r->at / 1e6,
             record_kind_name(r->kind));
     switch (r->kind) {
-    case EV_JOB_SET:
-        show_job(r->job_set);
-        break;
+    case EV_JOB_SET: show_job(r->job_set); break;
     case EV_JOB_DO:
         fprintf(stderr, " " STR_FMT " verb %u", STR_ARG(r->job_do.job), r->job_do.verb);
         break;
     case EV_NODE_SET:
         fprintf(stderr, " " STR_FMT " uid " STR_FMT " state %u devices %u taints %u",
-                STR_ARG(r->node_set->name), STR_ARG(r->node_set->uid), r->node_set->state,
-                r->node_set->ndevices, r->node_set->ntaints);
+                STR_ARG(r->node_set->name), STR_ARG(r->node_set->uid),
+                r->node_set->state, r->node_set->ndevices, r->node_set->ntaints);
         for (uint32_t i = 0; i < r->node_set->nplace; i++)
-            fprintf(stderr, " %u=%u", r->node_set->place[i].key, r->node_set->place[i].value);
+            fprintf(stderr, " %u=%u", r->node_set->place[i].key,
+                    r->node_set->place[i].value);
         break;
-    case EV_NODE_GONE:
-        fprintf(stderr, " " STR_FMT, STR_ARG(r->node_gone.node));
-        break;
+    case EV_NODE_GONE: fprintf(stderr, " " STR_FMT, STR_ARG(r->node_gone.node)); break;
     case EV_DEVICE_SET:
         fprintf(stderr, " " STR_FMT " %u state %u", STR_ARG(r->device_set.node),
                 r->device_set.device, r->device_set.state);
         break;
     case EV_FOREIGN_SET:
-        fprintf(stderr, " " STR_FMT " on " STR_FMT " phase %u", STR_ARG(r->foreign_set.name),
-                STR_ARG(r->foreign_set.node), r->foreign_set.phase);
+        fprintf(stderr, " " STR_FMT " on " STR_FMT " phase %u",
+                STR_ARG(r->foreign_set.name), STR_ARG(r->foreign_set.node),
+                r->foreign_set.phase);
         break;
     case EV_TASK_AT:
         show_ref(&r->task_at.ref);
-        fprintf(stderr, " on " STR_FMT ":%" PRIx64 ":%x phase %u", STR_ARG(r->task_at.node),
-                r->task_at.devs, r->task_at.slices, r->task_at.phase);
+        fprintf(stderr, " on " STR_FMT ":%" PRIx64 ":%x phase %u",
+                STR_ARG(r->task_at.node), r->task_at.devs, r->task_at.slices,
+                r->task_at.phase);
         break;
     case EV_TASK_ENDED:
         show_ref(&r->task_ended.ref);
@@ -147,19 +152,13 @@ static void show(const struct record *r)
         break;
     case EV_TASK_OFFERED:
     case EV_TASK_GONE:
-    case EV_TASK_ENDING:
-        show_ref(&r->task_gone.ref);
-        break;
+    case EV_TASK_ENDING: show_ref(&r->task_gone.ref); break;
     case EV_POLICY_SET:
         fprintf(stderr, " " STR_FMT, STR_ARG(r->policy_set.text));
         break;
     case EV_SYNC_BEGIN:
-    case EV_SYNCED:
-        fprintf(stderr, " " STR_FMT, STR_ARG(r->sync.node));
-        break;
-    case EV_LEAD:
-        fprintf(stderr, " %d term %u", r->lead.held, r->lead.term);
-        break;
+    case EV_SYNCED: fprintf(stderr, " " STR_FMT, STR_ARG(r->sync.node)); break;
+    case EV_LEAD: fprintf(stderr, " %d term %u", r->lead.held, r->lead.term); break;
     case DE_LAUNCH:
         fprintf(stderr, " " STR_FMT " %u.%u L%" PRIx64 " stage %u by %.3f",
                 STR_ARG(r->launch.gang.job), r->launch.gang.group, r->launch.gang.copy,
@@ -167,8 +166,8 @@ static void show(const struct record *r)
         show_seats(r->launch.seats, r->launch.nseats);
         break;
     case DE_HOLD:
-        fprintf(stderr, " " STR_FMT " %u.%u", STR_ARG(r->hold.gang.job), r->hold.gang.group,
-                r->hold.gang.copy);
+        fprintf(stderr, " " STR_FMT " %u.%u", STR_ARG(r->hold.gang.job),
+                r->hold.gang.group, r->hold.gang.copy);
         show_seats(r->hold.seats, r->hold.nseats);
         break;
     case DE_STOP:
@@ -177,14 +176,14 @@ static void show(const struct record *r)
             show_ref(&r->stop.tasks[i]);
         break;
     case DE_SAY:
-        fprintf(stderr, " " STR_FMT " %u.%u why %u need %u have %u", STR_ARG(r->say.gang.job),
-                r->say.gang.group, r->say.gang.copy, r->why.code, r->why.need, r->why.have);
+        fprintf(stderr, " " STR_FMT " %u.%u why %u need %u have %u",
+                STR_ARG(r->say.gang.job), r->say.gang.group, r->say.gang.copy,
+                r->why.code, r->why.need, r->why.have);
         break;
     case DE_PASS:
         fprintf(stderr, " left %u same %u", r->pass.left, r->pass.nsame);
         break;
-    default:
-        break;
+    default: break;
     }
     fputc('\n', stderr);
 }
@@ -197,8 +196,8 @@ static int failed(const struct run *u, const char *what)
             "prop: repeat with: prop --seed %" PRIu64 " --episode %" PRIu64
             " --records %" PRIu64 " --check-every %" PRIu64 " --save-every %" PRIu64
             " --show 60\n",
-            u->opt.seed, u->episode, u->seq, what, u->opt.seed, u->episode, u->seq + 200,
-            u->opt.check_every, u->opt.save_every);
+            u->opt.seed, u->episode, u->seq, what, u->opt.seed, u->episode,
+            u->seq + 200, u->opt.check_every, u->opt.save_every);
     return 1;
 }
 
@@ -262,9 +261,11 @@ static int compare_ledgers(struct run *u)
         sum += theirs.sum[c];
         if (ours.sum[c] == theirs.sum[c])
             continue;
-        len += snprintf(text + len, sizeof text - (size_t)len, "%s %s: core - audit %.0f",
-                        len ? "," : "invariant 7: the ledgers differ in", ledger_cause_name(c),
-                        (double)(__int128)(ours.sum[c] - theirs.sum[c]));
+        len +=
+            snprintf(text + len, sizeof text - (size_t)len, "%s %s: core - audit %.0f",
+                     len ? "," : "invariant 7: the ledgers differ in",
+                     ledger_cause_name(c),
+                     (double)(__int128)(ours.sum[c] - theirs.sum[c]));
     }
     if (len)
         return failed(u, text);
@@ -364,7 +365,8 @@ static void advance(struct run *u)
         next = due;
     if (world < next)
         next = world;
-    int64_t most = p->at + (int64_t)(1 + below(p, chance(p, 950) ? 10 : 200)) * US_PER_S;
+    int64_t most =
+        p->at + (int64_t)(1 + below(p, chance(p, 950) ? 10 : 200)) * US_PER_S;
     if (next > most)
         next = most;
     if (next > p->at)
@@ -404,8 +406,8 @@ static int episode(struct run *u)
 
 static int matrix(const struct run *u)
 {
-    static const char *const phases[PROP_PHASES] = {"none", "planned", "issued", "running",
-                                                    "ending", "stray"};
+    static const char *const phases[PROP_PHASES] = {"none",    "planned", "issued",
+                                                    "running", "ending",  "stray"};
     uint64_t least = UINT64_MAX;
     printf("%-14s", "event x phase");
     for (int f = 0; f < PROP_PHASES; f++)
@@ -420,39 +422,45 @@ static int matrix(const struct run *u)
         printf("\n");
     }
     printf("%" PRIu64 " records, %" PRIu64 " episodes, %" PRIu64 " borders, %" PRIu64
-           " decisions (%" PRIu64 " launches, %" PRIu64 " stops, %" PRIu64 " says), %" PRIu64
-           " saves; rarest cell %" PRIu64 "\n",
+           " decisions (%" PRIu64 " launches, %" PRIu64 " stops, %" PRIu64
+           " says), %" PRIu64 " saves; rarest cell %" PRIu64 "\n",
            u->done, u->episode - u->opt.episode, u->borders, u->decisions, u->launches,
            u->stops, u->says, u->saves, least);
     if (least >= u->opt.least)
         return 0;
-    fprintf(stderr, "prop: a cell was met only %" PRIu64 " times, %" PRIu64 " are wanted\n",
+    fprintf(stderr,
+            "prop: a cell was met only %" PRIu64 " times, %" PRIu64 " are wanted\n",
             least, u->opt.least);
     return 1;
 }
 
 static int usage(void)
 {
-    fprintf(stderr,
-            "usage: prop [--records N] [--seed S] [--episode E] [--digest] [--digest-only]\n"
-            "            [--hash-seed H] [--save-every K] [--check-every K] [--least N]\n"
-            "            [--show N]\n"
-            "  --records N      stop after N records (default 20000)\n"
-            "  --seed S         everything follows from it (default 1)\n"
-            "  --episode E      begin with episode E (to repeat a failure)\n"
-            "  --digest         a line with the running digest every 10,000 records\n"
-            "  --digest-only    nothing else on standard output\n"
-            "  --hash-seed H    seed of the hash tables; must not change any digest\n"
-            "  --save-every K   save, load and go on with the loaded core (0: never)\n"
-            "  --check-every K  recompute everything so often (default 64)\n"
-            "  --least N        fail when a cell of the matrix was met fewer times\n"
-            "  --show N         print the last N of --records to standard error\n");
+    fprintf(
+        stderr,
+        "usage: prop [--records N] [--seed S] [--episode E] [--digest] "
+        "[--digest-only]\n"
+        "            [--hash-seed H] [--save-every K] [--check-every K] [--least N]\n"
+        "            [--show N]\n"
+        "  --records N      stop after N records (default 20000)\n"
+        "  --seed S         everything follows from it (default 1)\n"
+        "  --episode E      begin with episode E (to repeat a failure)\n"
+        "  --digest         a line with the running digest every 10,000 records\n"
+        "  --digest-only    nothing else on standard output\n"
+        "  --hash-seed H    seed of the hash tables; must not change any digest\n"
+        "  --save-every K   save, load and go on with the loaded core (0: never)\n"
+        "  --check-every K  recompute everything so often (default 64)\n"
+        "  --least N        fail when a cell of the matrix was met fewer times\n"
+        "  --show N         print the last N of --records to standard error\n");
     return 2;
 }
 
 static int read_options(int argc, char **argv, struct options *o)
 {
-    *o = (struct options){.records = 20000, .seed = 1, .check_every = 64, .save_every = 500};
+    *o = (struct options){.records = 20000,
+                          .seed = 1,
+                          .check_every = 64,
+                          .save_every = 500};
     const struct {
         const char *name;
         uint64_t *value;

@@ -1,5 +1,5 @@
-/* prop.h - the parts of the property test: a random scene, a world that is not always honest
- * SPDX-License-Identifier: Apache-2.0 */
+/* prop.h - the parts of the property test: a random scene, a world that is not always
+ * honest SPDX-License-Identifier: Apache-2.0 */
 #ifndef MUSTER_PROP_H
 #define MUSTER_PROP_H
 
@@ -12,14 +12,34 @@ enum {
     PROP_JOBS = 48,    /* live at a time */
     PROP_TASKS = 2048, /* that the world remembers */
     JOB_GROUPS_PROP = 8,
-    PROP_KINDS = 7,    /* event kinds about tasks */
+    PROP_KINDS = 7, /* event kinds about tasks */
     PROP_PHASES = 6
 };
 
 /* Words of a scene, defined at its start in this order. */
 enum prop_word {
-    W_NODE = 1, W_ZONE, W_BLOCK, W_RACK, W_POWER, W_SPOT, W_DIRTY, W_FAST, W_WEB, W_DB,
-    W_ZKEY, W_A100, W_L4, W_T4, W_1G, W_2G, W_3G, W_7G, W_QUEUE_A, W_QUEUE_B, W_ALICE, W_BOB,
+    W_NODE = 1,
+    W_ZONE,
+    W_BLOCK,
+    W_RACK,
+    W_POWER,
+    W_SPOT,
+    W_DIRTY,
+    W_FAST,
+    W_WEB,
+    W_DB,
+    W_ZKEY,
+    W_A100,
+    W_L4,
+    W_T4,
+    W_1G,
+    W_2G,
+    W_3G,
+    W_7G,
+    W_QUEUE_A,
+    W_QUEUE_B,
+    W_ALICE,
+    W_BOB,
     W_NAMES /* 40 domain and partition names follow */
 };
 #define PROP_NAMES 40u
@@ -36,7 +56,7 @@ struct prop_node {
 
 /* A task as the world knows it, or once knew it. */
 struct prop_task {
-    bool live;      /* it was sent and has not ended */
+    bool live;                         /* it was sent and has not ended */
     bool started, ready, ending, dumb; /* dumb: never says anything by itself */
     char job[24], pod[24];
     uint16_t group, leaf;
@@ -55,8 +75,8 @@ struct prop_job {
     struct job_spec spec;
 };
 
-/* What the world may ask: which phase the books find a task in (audit_phase), and whether
- * the core still knows a job. */
+/* What the world may ask: which phase the books find a task in (audit_phase), and
+ * whether the core still knows a job. */
 struct prop_ask {
     void *arg;
     int (*phase)(void *arg, const struct task_ref *ref);
@@ -96,12 +116,14 @@ void scene_node(struct prop *p, uint32_t i);           /* a new description at r
 void scene_node_set(struct prop *p, struct records *out, uint32_t i);
 void scene_policy(struct prop *p, struct records *out);
 void scene_shape(struct prop *p, struct shape *s);
-struct prop_job *scene_job(struct prop *p, struct records *out); /* arrival; NULL: full */
+struct prop_job *scene_job(struct prop *p,
+                           struct records *out); /* arrival; NULL: full */
 void scene_job_set(struct prop *p, struct records *out, const struct prop_job *j);
 
 /* prop-world.c: what happens at p->at, then what becomes of a decision */
 void world_step(struct prop *p, struct records *out);
 void world_act(struct prop *p, const struct record *decision);
-int64_t world_due(const struct prop *p); /* when a task does something; INT64_MAX: never */
+int64_t
+world_due(const struct prop *p); /* when a task does something; INT64_MAX: never */
 
 #endif

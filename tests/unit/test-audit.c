@@ -1,7 +1,7 @@
 /* test-audit.c - the audit accepts what is right and names what is wrong
- * Hand-made streams: a small world, decisions as a good scheduler would make them, and the
- * same with one thing wrong. Each wrong one must be refused at its record with the promise
- * that it breaks. The ledger's numbers are worked out by hand beside each step.
+ * Hand-made streams: a small world, decisions as a good scheduler would make them, and
+ * the same with one thing wrong. Each wrong one must be refused at its record with the
+ * promise that it breaks. The ledger's numbers are worked out by hand beside each step.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tap.h"
 
@@ -16,9 +16,24 @@
 #define TERM(n) ((uint64_t)1 << 40 | (n))
 
 /* Words of every stream here. */
-enum { W_NODE = 1, W_RACK, W_GPU, W_OTHER, W_DIRTY, W_R1, W_R2, W_WEB, W_POWER, W_P1, W_1G, W_3G, W_END };
-static const char *const texts[W_END] = {NULL,  "node", "rack", "gpu",   "other", "dirty", "r1",
-                                         "r2",  "web",  "power", "p1",   "1g",    "3g"};
+enum {
+    W_NODE = 1,
+    W_RACK,
+    W_GPU,
+    W_OTHER,
+    W_DIRTY,
+    W_R1,
+    W_R2,
+    W_WEB,
+    W_POWER,
+    W_P1,
+    W_1G,
+    W_3G,
+    W_END
+};
+static const char *const texts[W_END] = {NULL,    "node", "rack", "gpu", "other",
+                                         "dirty", "r1",   "r2",   "web", "power",
+                                         "p1",    "1g",   "3g"};
 
 static const struct profile profiles[] = {{W_1G, 0x7f, 1, 1, 10 * GIB, 142},
                                           {W_3G, 0x11, 4, 3, 40 * GIB, 428}};
@@ -60,8 +75,8 @@ static void tick(struct play *p, int64_t at)
     feed(p, fresh(p, EV_TIME));
 }
 
-static void node(struct play *p, const char *name, uint32_t ngpus, word_t rack, word_t taint,
-                 uint8_t state)
+static void node(struct play *p, const char *name, uint32_t ngpus, word_t rack,
+                 word_t taint, uint8_t state)
 {
     struct record *r = fresh(p, EV_NODE_SET);
     struct node_desc *d = arena_zero(&p->rs.arena, sizeof *d);
@@ -69,15 +84,26 @@ static void node(struct play *p, const char *name, uint32_t ngpus, word_t rack, 
     struct node_part *parts = arena_zero(&p->rs.arena, 2 * sizeof *parts);
     word_t *taints = arena_zero(&p->rs.arena, sizeof *taints);
     for (uint32_t i = 0; i < ngpus; i++)
-        dev[i] = (struct device_desc){.type = &types[0], .mem_bytes = 80 * GIB,
+        dev[i] = (struct device_desc){.type = &types[0],
+                                      .mem_bytes = 80 * GIB,
                                       .modes = types[0].modes};
     parts[0] = (struct node_part){W_RACK, rack};
     parts[1] = (struct node_part){W_POWER, W_P1};
     taints[0] = taint;
-    *d = (struct node_desc){.name = str_of(name), .uid = STR("u"), .cpu_milli = 16000,
-                            .mem_bytes = 64 * GIB, .pod_slots = 6, .nics = 2, .state = state,
-                            .ndevices = ngpus, .devices = dev, .nplace = 1, .place = parts,
-                            .nfaults = 1, .faults = parts + 1, .ntaints = taint != 0,
+    *d = (struct node_desc){.name = str_of(name),
+                            .uid = STR("u"),
+                            .cpu_milli = 16000,
+                            .mem_bytes = 64 * GIB,
+                            .pod_slots = 6,
+                            .nics = 2,
+                            .state = state,
+                            .ndevices = ngpus,
+                            .devices = dev,
+                            .nplace = 1,
+                            .place = parts,
+                            .nfaults = 1,
+                            .faults = parts + 1,
+                            .ntaints = taint != 0,
                             .taints = taints};
     r->node_set = d;
     feed(p, r);
@@ -172,12 +198,21 @@ static void job(struct play *p, const char *name, struct shape shape, uint32_t m
     struct group_spec *g = arena_zero(&p->rs.arena, 3 * sizeof *g);
     struct shape *sh = arena_zero(&p->rs.arena, 2 * sizeof *sh);
     sh[0] = sh[1] = shape;
-    g[0] = (struct group_spec){.parent = GROUP_NONE, .shape = GROUP_NONE, .whole = 1,
+    g[0] = (struct group_spec){.parent = GROUP_NONE,
+                               .shape = GROUP_NONE,
+                               .whole = 1,
                                .count = {1, 1, 1, 0}};
-    g[1] = (struct group_spec){.parent = 0, .depth = 1, .shape = 0,
+    g[1] = (struct group_spec){.parent = 0,
+                               .depth = 1,
+                               .shape = 0,
                                .count = {min, want, want, 0}};
-    *s = (struct job_spec){.name = str_of(name), .ngroups = 2, .nshapes = 1, .groups = g,
-                           .shapes = sh, .on_loss = LOSS_MEMBER, .tries = 3};
+    *s = (struct job_spec){.name = str_of(name),
+                           .ngroups = 2,
+                           .nshapes = 1,
+                           .groups = g,
+                           .shapes = sh,
+                           .on_loss = LOSS_MEMBER,
+                           .tries = 3};
     if (more)
         more(s, g, sh);
     r->job_set = s;
@@ -186,7 +221,10 @@ static void job(struct play *p, const char *name, struct shape shape, uint32_t m
 
 static struct seat seat(uint32_t i, const char *node, uint64_t devs, uint16_t slices)
 {
-    return (struct seat){.slot = {1, i}, .rank = i, .node = str_of(node), .devs = devs,
+    return (struct seat){.slot = {1, i},
+                         .rank = i,
+                         .node = str_of(node),
+                         .devs = devs,
                          .slices = slices};
 }
 
@@ -211,11 +249,13 @@ static void launch1(struct play *p, const char *job, uint64_t n, struct seat s)
 
 static struct task_ref task(const char *job, uint64_t n, uint32_t i)
 {
-    return (struct task_ref){.launch = TERM(n), .gang = {.job = str_of(job)}, .slot = {1, i}};
+    return (struct task_ref){.launch = TERM(n),
+                             .gang = {.job = str_of(job)},
+                             .slot = {1, i}};
 }
 
-static void at(struct play *p, const char *job, uint64_t n, uint32_t i, const char *node,
-               uint64_t devs)
+static void at(struct play *p, const char *job, uint64_t n, uint32_t i,
+               const char *node, uint64_t devs)
 {
     struct record *r = fresh(p, EV_TASK_AT);
     r->task_at.ref = task(job, n, i);
@@ -233,7 +273,8 @@ static void ended(struct play *p, const char *job, uint64_t n, uint32_t i, uint8
     feed(p, r);
 }
 
-static void say(struct play *p, const char *job, uint16_t code, uint32_t need, uint32_t have)
+static void say(struct play *p, const char *job, uint16_t code, uint32_t need,
+                uint32_t have)
 {
     struct record *r = fresh(p, DE_SAY);
     r->say.gang.job = str_of(job);
@@ -265,7 +306,8 @@ static void test_life(void)
     at(&p, "j", 1, 0, "n1", 3);
     at(&p, "j", 1, 1, "n2", 0xc);
     border(&p);
-    is_int(audit_phase(p.a, &(struct task_ref){.launch = TERM(1), .gang = {.job = STR("j")},
+    is_int(audit_phase(p.a, &(struct task_ref){.launch = TERM(1),
+                                               .gang = {.job = STR("j")},
                                                .slot = {1, 1}}),
            3, "a task that was reported runs");
     p.at = 100 * S;
@@ -275,12 +317,15 @@ static void test_life(void)
     tick(&p, 200 * S);
     struct ledger l;
     audit_ledger(p.a, &l);
-    /* 12 GPUs: 200 s; 4 of them 5 s starting, then 95 s useful; nobody waits meanwhile */
-    ok(l.sum[LEDGER_STARTING] == (unsigned __int128)(4000 * 5) * S, "20 GPU-s starting");
+    /* 12 GPUs: 200 s; 4 of them 5 s starting, then 95 s useful; nobody waits meanwhile
+     */
+    ok(l.sum[LEDGER_STARTING] == (unsigned __int128)(4000 * 5) * S,
+       "20 GPU-s starting");
     ok(l.sum[LEDGER_USEFUL] == (unsigned __int128)(4000 * 95) * S, "380 GPU-s useful");
     ok(l.sum[LEDGER_NO_DEMAND] == (unsigned __int128)(12000 * 200 - 4000 * 100) * S,
        "the rest of 2,400 without demand");
-    ok(l.capacity == (unsigned __int128)(12000 * 200) * S, "capacity is 12 GPUs x 200 s");
+    ok(l.capacity == (unsigned __int128)(12000 * 200) * S,
+       "capacity is 12 GPUs x 200 s");
     refused_with(&p, NULL, "a gang that is launched, runs and is done");
 }
 
@@ -310,17 +355,19 @@ static void test_ledger(void)
     r->task_ending.ref = task("a", 1, 0);
     r->task_ending.by = ENDING_USER;
     feed(&p, r);
-    tick(&p, 35 * S); /* 5 s: 4 saving */
+    tick(&p, 35 * S);                 /* 5 s: 4 saving */
     ended(&p, "a", 1, 0, ENDED_LOST); /* 20 s since the checkpoint, not 25 */
-    tick(&p, 40 * S); /* 5 s: n1 waits for its sync: 4 faulty */
+    tick(&p, 40 * S);                 /* 5 s: n1 waits for its sync: 4 faulty */
     struct ledger l;
     audit_ledger(p.a, &l);
     const struct {
         int cause;
         int64_t gpu_s;
-    } want[] = {{LEDGER_USEFUL, 40},      {LEDGER_RECOMPUTED, 80},    {LEDGER_SAVING, 20},
-                {LEDGER_FRAGMENTED, 170}, {LEDGER_FAULTY, 50},        {LEDGER_DRAINED, 120},
-                {LEDGER_NO_DEMAND, 0},    {LEDGER_UNATTRIBUTED, 0},   {LEDGER_STARTING, 0}};
+    } want[] = {{LEDGER_USEFUL, 40},   {LEDGER_RECOMPUTED, 80},
+                {LEDGER_SAVING, 20},   {LEDGER_FRAGMENTED, 170},
+                {LEDGER_FAULTY, 50},   {LEDGER_DRAINED, 120},
+                {LEDGER_NO_DEMAND, 0}, {LEDGER_UNATTRIBUTED, 0},
+                {LEDGER_STARTING, 0}};
     int64_t sum = 0;
     for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
         sum += want[i].gpu_s;
@@ -381,7 +428,8 @@ static void keep_apart(struct job_spec *s, struct group_spec *g, struct shape *s
     sh[0].constraints[0] = (struct constraint){CONSTRAINT_AVOID, 1, 0, W_WEB, 0, 0};
 }
 
-static void second_after_first(struct job_spec *s, struct group_spec *g, struct shape *sh)
+static void second_after_first(struct job_spec *s, struct group_spec *g,
+                               struct shape *sh)
 {
     (void)sh;
     s->ngroups = 3;
@@ -402,6 +450,7 @@ static void test_launches(void)
         more_f more;
         uint32_t n;
         struct seat seats[4];
+        /* clang-format off */
     } cases[] = {
         {"four on one node", NULL, whole(1), 4, 4, NULL, 4,
          {seat(0, "n1", 1, 0), seat(1, "n1", 2, 0), seat(2, "n1", 4, 0), seat(3, "n1", 8, 0)}},
@@ -462,6 +511,7 @@ static void test_launches(void)
          1, {seat(0, "n1", 1, 0x3c)}},
         {"seven tasks on six pod slots", "7 pod slots of 6", whole(0), 7, 7, NULL, 0, {}},
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct play p;
         start(&p);
@@ -514,7 +564,8 @@ static void test_order(void)
     start(&p);
     job(&p, "a", whole(1), 1, 1, NULL);
     border(&p);
-    r = launch(&p, "a", 1, &(struct seat){.slot = {1, 0}, .node = STR("n1"), .devs = 1}, 1);
+    r = launch(&p, "a", 1, &(struct seat){.slot = {1, 0}, .node = STR("n1"), .devs = 1},
+               1);
     r->launch.launch = (uint64_t)2 << 40 | 1;
     feed(&p, r);
     refused_with(&p, "not of term", "a launch of another term");
@@ -640,7 +691,8 @@ static void test_stops(void)
     at(&p, "j", 1, 0, "n1", 1);
     border(&p);
     stop(&p, 1, task("j", 1, 0), WHY_CANCELLED);
-    refused_with(&p, "no such reason", "a stop because it was cancelled, which it was not");
+    refused_with(&p, "no such reason",
+                 "a stop because it was cancelled, which it was not");
 
     start(&p); /* an old launch comes back: a stray, to be stopped once */
     job(&p, "j", whole(1), 1, 1, NULL);
@@ -764,7 +816,8 @@ static void test_reasons(void)
     r->pass.nsame = 1;
     r->pass.same = &same;
     feed(&p, r);
-    refused_with(&p, "no reason that could stay the same", "the same reason as never before");
+    refused_with(&p, "no reason that could stay the same",
+                 "the same reason as never before");
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 /* test-codec.c - every kind of record, with random contents, through bytes and back
  * What comes back is compared field by field (memory of cleared structs, pointers
- * followed), so a field that the codec forgets is seen; then cut, flipped and random bytes
- * must be refused or decode to something that encodes to the same bytes.
+ * followed), so a field that the codec forgets is seen; then cut, flipped and random
+ * bytes must be refused or decode to something that encodes to the same bytes.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tap.h"
 
@@ -121,9 +121,10 @@ static struct job_spec *make_spec(struct arena *a)
     s->tries = (uint32_t)bits(32);
     s->max_unavailable = (uint32_t)bits(32);
     s->ckpt_bytes = bits(64);
-    int64_t *times[] = {&s->backoff_us, &s->submitted_at, &s->time_limit_us, &s->expected_us,
-                        &s->ckpt_interval_us, &s->ckpt_save_us, &s->ckpt_restore_us,
-                        &s->protect_us, &s->value_milli_h, &s->deadline_at, &s->freeze_us};
+    int64_t *times[] = {&s->backoff_us,      &s->submitted_at,     &s->time_limit_us,
+                        &s->expected_us,     &s->ckpt_interval_us, &s->ckpt_save_us,
+                        &s->ckpt_restore_us, &s->protect_us,       &s->value_milli_h,
+                        &s->deadline_at,     &s->freeze_us};
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
         *times[i] = (int64_t)bits(64);
     s->ngroups = (uint32_t)below(below(8) ? 5 : JOB_GROUPS_MAX + 1);
@@ -274,9 +275,7 @@ static const struct shape *make_shape(struct arena *a)
 static void fill_jobs(struct arena *a, struct record *r)
 {
     switch (r->kind) {
-    case EV_JOB_SET:
-        r->job_set = make_spec(a);
-        break;
+    case EV_JOB_SET: r->job_set = make_spec(a); break;
     case EV_JOB_DO:
         r->job_do.job = name(a);
         r->job_do.by = name(a);
@@ -289,9 +288,7 @@ static void fill_jobs(struct arena *a, struct record *r)
         r->task_offered.gated = below(2);
         r->task_offered.bare = below(2);
         break;
-    case EV_TASK_GONE:
-        fill_ref(a, &r->task_gone.ref);
-        break;
+    case EV_TASK_GONE: fill_ref(a, &r->task_gone.ref); break;
     case EV_CHECKPOINT_SAVED:
         r->checkpoint_saved.job = name(a);
         r->checkpoint_saved.step = bits(64);
@@ -309,20 +306,15 @@ static void fill_jobs(struct arena *a, struct record *r)
         r->signal.class_ = (uint32_t)bits(32);
         r->signal.ranks = bits(64);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
 static void fill_nodes(struct arena *a, struct record *r)
 {
     switch (r->kind) {
-    case EV_NODE_SET:
-        r->node_set = make_node(a);
-        break;
-    case EV_NODE_GONE:
-        r->node_gone.node = name(a);
-        break;
+    case EV_NODE_SET: r->node_set = make_node(a); break;
+    case EV_NODE_GONE: r->node_gone.node = name(a); break;
     case EV_DEVICE_SET:
         r->device_set.node = name(a);
         r->device_set.device = (uint32_t)bits(32);
@@ -343,8 +335,7 @@ static void fill_nodes(struct arena *a, struct record *r)
         r->foreign_set.priority = (int32_t)bits(32);
         r->foreign_set.phase = (uint8_t)bits(8);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -380,8 +371,7 @@ static void fill_tasks(struct arena *a, struct record *r)
         r->stop_refused.retry_at = (int64_t)bits(64);
         r->stop_refused.why = (uint8_t)bits(8);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -392,9 +382,7 @@ static void fill_rest(struct arena *a, struct record *r)
         r->word.id = word();
         r->word.text = text(a, WORD_LEN_MAX);
         break;
-    case EV_POLICY_SET:
-        r->policy_set.text = text(a, 300);
-        break;
+    case EV_POLICY_SET: r->policy_set.text = text(a, 300); break;
     case EV_SYNC_BEGIN:
     case EV_SYNCED:
         r->sync.node = name(a);
@@ -409,8 +397,7 @@ static void fill_rest(struct arena *a, struct record *r)
         r->lead.held = below(2);
         r->lead.term = (uint32_t)bits(32);
         break;
-    default:
-        break;
+    default: break;
     }
 }
 
@@ -494,8 +481,8 @@ static void fill(struct arena *a, struct record *r)
     fill_rest(a, r);
 }
 
-/* The same value: strings by contents, the rest of the memory as it is. take_str moves the
- * strings out of two copies, so that what remains can be compared as bytes. */
+/* The same value: strings by contents, the rest of the memory as it is. take_str moves
+ * the strings out of two copies, so that what remains can be compared as bytes. */
 static bool take_str(struct str *a, struct str *b)
 {
     bool same = str_eq(*a, *b);
@@ -520,8 +507,8 @@ static bool same_bytes(const void **a, const void **b, size_t len)
     *a = *b = NULL;
     return same;
 }
-#define SAME_LIST(a, b, list, n) \
-    ((a)->n == (b)->n &&         \
+#define SAME_LIST(a, b, list, n)                                      \
+    ((a)->n == (b)->n &&                                              \
      same_bytes((const void **)&(a)->list, (const void **)&(b)->list, \
                 (a)->n * sizeof *(a)->list))
 
@@ -738,7 +725,10 @@ static void test_round_trip(int kind)
         }
     }
     if (!ok(bad == 0, "%s comes back as it was", record_kind_name(kind)))
-        diag("   %s %s", bad == 1 ? "not decoded:" : bad == 2 ? "differs" : "other bytes",
+        diag("   %s %s",
+             bad == 1   ? "not decoded:"
+             : bad == 2 ? "differs"
+                        : "other bytes",
              bad == 1 ? err.text : "");
     records_done(&made);
     records_done(&back);
@@ -799,7 +789,8 @@ static void test_damage(void)
         }
         decoded++;
         record_encode(&back.list.at[0], &again);
-        differ += !str_eq((struct str){bytes.data, bytes.len - in.len}, buf_as_str(&again));
+        differ +=
+            !str_eq((struct str){bytes.data, bytes.len - in.len}, buf_as_str(&again));
     }
     cmp_ok(decoded, >, 1000, "damage that still decodes was met");
     cmp_ok(refused, >, 1000, "damage that does not decode was met");
@@ -819,14 +810,22 @@ static void test_bytes(void)
         bool good;
     } cases[] = {
         {"a border: kind 2, would 0, seq 1, at 0", STR("\x02\x00\x01\x00"), true},
-        {"a word: id 300, text ab", STR("\x01\x00\x01\x00\xac\x02\x02" "ab"), true},
+        {"a word: id 300, text ab",
+         STR("\x01\x00\x01\x00\xac\x02\x02"
+             "ab"),
+         true},
         {"nothing at all", STR(""), false},
         {"an unknown kind", STR("\x7f\x00\x01\x00"), false},
         {"would 2", STR("\x02\x02\x01\x00"), false},
         {"seq in two bytes where one does", STR("\x02\x00\x81\x00\x00"), false},
-        {"seq of 65 bits", STR("\x02\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02\x00"), false},
-        {"the largest seq", STR("\x02\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00"), true},
-        {"a word's text of 4 bytes, 2 left", STR("\x01\x00\x01\x00\x01\x04" "ab"), false},
+        {"seq of 65 bits", STR("\x02\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02\x00"),
+         false},
+        {"the largest seq", STR("\x02\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00"),
+         true},
+        {"a word's text of 4 bytes, 2 left",
+         STR("\x01\x00\x01\x00\x01\x04"
+             "ab"),
+         false},
         {"a word's id above 65535", STR("\x01\x00\x01\x00\x80\x80\x04\x00"), false},
         {"tag_set of 2^20 nodes in no bytes",
          STR("\x0a\x00\x01\x00\x01\x01\x80\x80\x40"), false},
@@ -862,7 +861,8 @@ static void test_stream(void)
     struct str in = buf_as_str(&bytes);
     uint32_t same = 0;
     while (in.len && record_decode(&in, &back, NULL) == 0)
-        same += same_record(&made.list.at[back.list.n - 1], &back.list.at[back.list.n - 1]);
+        same +=
+            same_record(&made.list.at[back.list.n - 1], &back.list.at[back.list.n - 1]);
     is_uint(same, 500, "500 records in a row come back one by one");
     is_uint(in.len, 0, "and nothing is left");
     records_done(&made);
