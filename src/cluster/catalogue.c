@@ -20,6 +20,8 @@
  * unknown memory is never a reason to refuse. SPDX-License-Identifier: Apache-2.0 */
 #include "cluster/catalogue.h"
 
+#include <string.h>
+
 #define ROW_PROFILES 6
 
 struct cut {
@@ -56,22 +58,25 @@ struct row {
 };
 
 static const struct row rows[] = {
-    {"A100-40GB|A100-40GB-SXM|A100-SXM4-40GB|A100-40GB-PCIe|A100-PCIE-40GB", 40346, 1,
+    {"A100-40GB|A100-40GB-SXM|A100-SXM4-40GB|A100-40GB-PCIe|A100-PCIE-40GB|"
+     "A100-SXM-40GB", 40346, 1,
      0, "1g.5gb|1g.10gb|2g.10gb|3g.20gb|4g.20gb|7g.40gb"},
-    {"A100|A100-80GB|A100-80GB-SXM|A100-SXM4-80GB|A100-80GB-PCIe|A100-80GB-PCI", 81101,
+    {"A100|A100-80GB|A100-80GB-SXM|A100-SXM4-80GB|A100-80GB-PCIe|A100-80GB-PCI|"
+     "A100-SXM-80GB|A100-PCIE-80GB", 81101,
      1, 0, "1g.10gb|1g.20gb|2g.20gb|3g.40gb|4g.40gb|7g.80gb"},
-    {"A800|A800-80GB-SXM|A800-SXM4-80GB", 81101, 1, 0,
+    {"A800|A800-80GB|A800-80GB-SXM|A800-SXM4-80GB|A800-80GB-PCIe", 81101, 1, 0,
      "1g.10gb|1g.20gb|2g.20gb|3g.40gb|4g.40gb|7g.80gb"},
     {"A30", 24064, 2, 0, "1g.6gb|2g.12gb|4g.24gb"}, /* 23.5 GiB as 4g.24gb */
-    {"H100|H100-80GB|H100-80GB-SXM|H100-80GB-HBM3|H100-80GB-PCIe|H100-PCIe", 81510, 1,
+    {"H100|H100-80GB|H100-80GB-SXM|H100-80GB-HBM3|H100-80GB-PCIe|H100-PCIe|"
+     "H100-SXM|H100-SXM5|H100-SXM5-80GB", 81510, 1,
      0, "1g.10gb|1g.20gb|2g.20gb|3g.40gb|4g.40gb|7g.80gb"},
-    {"H800|H800-80GB-SXM", 81510, 1, 0,
+    {"H800|H800-80GB|H800-80GB-SXM", 81510, 1, 0,
      "1g.10gb|1g.20gb|2g.20gb|3g.40gb|4g.40gb|7g.80gb"},
-    {"H20|H20-96GB-SXM", 97894, 1, 0,
+    {"H20|H20-96GB|H20-96GB-SXM", 97894, 1, 0,
      "1g.12gb|1g.24gb|2g.24gb|3g.48gb|4g.48gb|7g.96gb"},
-    {"H200|H200-141GB-SXM", 143770, 1, 0,
+    {"H200|H200-141GB|H200-141GB-SXM|H200-SXM", 143770, 1, 0,
      "1g.18gb|1g.35gb|2g.35gb|3g.71gb|4g.71gb|7g.141gb"},
-    {"B200|B200-180GB-SXM", 182682, 1, 0,
+    {"B200|B200-180GB|B200-180GB-SXM", 182682, 1, 0,
      "1g.23gb|1g.45gb|2g.45gb|3g.90gb|4g.90gb|7g.180gb"},
     {"B300|B300-288GB-SXM", 274432, 0, 0, NULL},
     {"GB200", 188416, 0, 0, NULL},
@@ -80,14 +85,14 @@ static const struct row rows[] = {
     {"L4", 23040, 0, 0, NULL},
     {"A10", 23040, 0, 0, NULL},
     {"T4", 15155, 0, 0, NULL},
-    {"P100|P100-16GB", 16280, 0, 0, NULL},
-    {"V100|V100-16GB|V100-SXM2-16GB", 16160, 0, 0, NULL},
-    {"V100-32GB|V100-32GB-SXM2|V100-SXM2-32GB", 32461, 0, 0, NULL},
+    {"P100|P100-16GB|P100-PCIE-16GB|P100-SXM2-16GB", 16280, 0, 0, NULL},
+    {"V100|V100-16GB|V100-SXM2-16GB|V100-PCIE-16GB", 16160, 0, 0, NULL},
+    {"V100-32GB|V100-32GB-SXM2|V100-SXM2-32GB|V100-PCIE-32GB", 32461, 0, 0, NULL},
     {"RTX4090|GeForce-RTX-4090", 24166, 0, 0, NULL},
     {"MI250X", 131072, 0, 0, NULL},
-    {"MI300X", 196301, 0, 0, NULL},
-    {"MI325X", 261837, 0, 0, NULL},
-    {"MI355X", 294912, 0, 0, NULL},
+    {"MI300X|MI300X-OAM", 196301, 0, 0, NULL},
+    {"MI325X|MI325X-OAM", 261837, 0, 0, NULL},
+    {"MI355X|MI355X-OAM", 294912, 0, 0, NULL},
     {"Ascend910B|910B|Ascend-910", 65536, 0, 4, NULL},
     {"Gaudi2|HL-225", 98304, 0, 0, NULL},
     {"Gaudi3|HL-325", 131072, 0, 0, NULL},
@@ -128,12 +133,33 @@ static bool name_like(struct str a, struct str b)
     }
 }
 
+bool catalogue_same(struct str a, struct str b)
+{
+    return name_like(a, b);
+}
+
+/* The name behind a vendor's word ("nvidia_h100", "Tesla-T4"); the whole without one. */
+static struct str vendor_skip(struct str name)
+{
+    static const char *const vendors[] = {"nvidia", "tesla", "amd", "instinct"};
+    for (size_t i = 0; i < sizeof vendors / sizeof *vendors; i++) {
+        size_t n = strlen(vendors[i]);
+        if (name.len <= n || !name_like((struct str){name.ptr, n}, str_of(vendors[i])))
+            continue;
+        name = (struct str){name.ptr + n, name.len - n};
+        while (name.len && skipped(name.ptr[0]))
+            name = (struct str){name.ptr + 1, name.len - 1};
+    }
+    return name;
+}
+
 static const struct row *row_find(struct str name)
 {
-    static const char vendor[] = "nvidia";
-    size_t n = sizeof vendor - 1;
-    if (name.len > n && name_like((struct str){name.ptr, n}, str_of(vendor)))
-        name = (struct str){name.ptr + n, name.len - n};
+    static const char shared[] = "-SHARED"; /* NFD's mark of time slicing */
+    size_t n = sizeof shared - 1;
+    name = vendor_skip(name);
+    if (name.len > n && !memcmp(name.ptr + name.len - n, shared, n))
+        name.len -= n;
     for (size_t i = 0; i < NROWS; i++)
         for (struct str rest = str_of(rows[i].names); rest.ptr;)
             if (name_like(str_cut(&rest, '|'), name))
@@ -144,6 +170,13 @@ static const struct row *row_find(struct str name)
 bool catalogue_has(struct str name)
 {
     return row_find(name) != NULL;
+}
+
+struct str catalogue_canonical(struct str name)
+{
+    const struct row *r = row_find(name);
+    struct str rest = r ? str_of(r->names) : name;
+    return r ? str_cut(&rest, '|') : name;
 }
 
 /* The profiles of a cut. NULL: the word table is full. */

@@ -8,7 +8,7 @@
 
 /* The row for a type, made in the arena with the profiles' names added to the words.
  * Names are compared without regard to case and to the separators "-", "_" and " "; a
- * leading "nvidia" is skipped. A name that is not in the catalogue gives a row that can
+ * leading "nvidia", "tesla", "amd" or "instinct" is skipped, and NFD's last "-SHARED". A name that is not in the catalogue gives a row that can
  * be used whole and shared, with unknown memory. Never NULL, but for a full word table
  * or a name that is no word: then NULL. */
 struct device_type *catalogue_type(struct words *words, struct arena *a,
@@ -16,6 +16,14 @@ struct device_type *catalogue_type(struct words *words, struct arena *a,
 
 /* Is the name (or another name of the same type) a row? */
 bool catalogue_has(struct str name);
+
+/* The first name of the row that the name belongs to, so that Slurm's "h100" and NFD's
+ * "NVIDIA-H100-80GB-HBM3" are both "H100"; lives as long as the program. Without a row:
+ * the name as it is. */
+struct str catalogue_canonical(struct str name);
+
+/* Are two names one but for case and separators? For types without a row. */
+bool catalogue_same(struct str a, struct str b);
 
 uint32_t catalogue_count(void);
 /* Row i's name and memory, for listings. */

@@ -104,16 +104,33 @@ static int profiles_read(struct reader *r, const struct ynode *n, struct device_
     return 0;
 }
 
-/* The type of that name: from the file, else made from the catalogue. */
+/* A type read before under another spelling. */
+static uint32_t type_like(const struct reader *r, struct str name)
+{
+    for (uint32_t i = 0; i < r->types.n; i++)
+        if (catalogue_same(words_text(r->words, r->types.at[i].type->name), name))
+            return i;
+    return MAP_NONE;
+}
+
+/* The type of that name: from the file, else made from the catalogue. Types have the
+ * catalogue's name, however the file spells them, since traces have it too. */
 static struct file_type *type_get(struct reader *r, struct str name)
 {
     uint32_t i = strmap_get(&r->type_at, name);
     if (i != MAP_NONE)
         return &r->types.at[i];
+    struct str spelt = name;
+    name = catalogue_canonical(name);
+    i = type_like(r, name);
+    if (i != MAP_NONE) {
+        strmap_put(&r->type_at, arena_str(&r->out->arena, spelt), i);
+        return &r->types.at[i];
+    }
     struct device_type *t = catalogue_type(r->words, &r->out->arena, name);
     if (!t)
         return NULL;
-    strmap_put(&r->type_at, arena_str(&r->out->arena, name), r->types.n);
+    strmap_put(&r->type_at, arena_str(&r->out->arena, spelt), r->types.n);
     vec_push(&r->types, (struct file_type){.type = t,
                                            .known = catalogue_has(name),
                                            .ring = catalogue_ring(name),

@@ -17,6 +17,7 @@
 #include "base/infile.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "cluster/catalogue.h"
 #include "trace/reader.h"
 
 enum { PEEK_MAX = 8192, RADIX_BITS = 12, FETCH_AHEAD = 6, ROW_DIGITS = 8 };
@@ -240,7 +241,8 @@ struct str trace_intern(struct trace *t, struct str s)
     return t->texts.at[id];
 }
 
-/* A name that stands twice is kept twice: the FGD experiment's typical mix takes the lists
+/* Types get the catalogue's names, as those of a cluster file do. A name that stands
+ * twice is kept twice: the FGD experiment's typical mix takes the lists
  * "V100M16|V100M32" and "V100M16|V100M32|V100M32" for two kinds of task. */
 struct trace_types trace_intern_list(struct trace *t, struct str s, char sep)
 {
@@ -263,7 +265,7 @@ struct trace_types trace_intern_list(struct trace *t, struct str s, char sep)
             continue;
         if (n == TRACE_TYPES_MAX)
             return (struct trace_types){NULL, 0};
-        items[n++] = item;
+        items[n++] = catalogue_canonical(item);
     }
     struct str *own = arena_alloc(&t->text, (n + 1) * sizeof *own);
     memcpy(own, items, n * sizeof *own);

@@ -113,6 +113,29 @@ static void test_all_keys(void)
     cluster_file_done(&f);
 }
 
+/* One type, however a file spells it; what `types` says holds for all spellings. */
+static void test_type_spellings(void)
+{
+    static const char text[] =
+        "types: {h100: {reserved: 1GiB}, NPU: {memory: 8GiB}}\n"
+        "nodes:\n"
+        "- {name: a, gpus: {type: NVIDIA-H100-80GB-HBM3}}\n"
+        "- {name: b, gpus: {type: H100}}\n"
+        "- {name: c, gpus: {type: nvidia_h100_80gb_hbm3}}\n"
+        "- {name: d, gpus: {type: npu}}\n";
+    struct cluster_file f;
+    struct err err;
+    if (!ok(parse(&f, "t.yaml", text, &err) == 0, "types are read (%s)", err.text))
+        return;
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct device_desc *dev = f.nodes.at[i].devices;
+        struct str name = words_text(&words, dev->type->name);
+        is_mem(name.ptr, name.len, i < 3 ? "H100" : "NPU", "the type of node %u", i);
+        is_int(dev->reserved_bytes, i < 3 ? INT64_C(1) << 30 : 0, "and its reserve");
+    }
+    cluster_file_done(&f);
+}
+
 static void test_labels(void)
 {
     static const char text[] =
@@ -440,6 +463,7 @@ int main(void)
 {
     test_show();
     test_all_keys();
+    test_type_spellings();
     test_labels();
     test_lists();
     test_equal_texts();

@@ -150,6 +150,45 @@ static void test_modes(void)
     cluster_destroy(c);
 }
 
+/* Slurm's gres names, NFD's nvidia.com/gpu.product and amd.com/gpu.product-name labels,
+ * nvidia-smi's names, and the codes of public traces. */
+static void test_canonical(void)
+{
+    static const char *const rows[][2] = {
+        {"h100", "H100"},
+        {"nvidia_h100_80gb_hbm3", "H100"},
+        {"NVIDIA-H100-80GB-HBM3", "H100"},
+        {"NVIDIA-H100-80GB-HBM3-SHARED", "H100"},
+        {"NVIDIA A100-SXM4-40GB", "A100-40GB"},
+        {"NVIDIA-A100-PCIE-40GB", "A100-40GB"},
+        {"a100", "A100"},
+        {"Tesla-T4", "T4"},
+        {"tesla_v100-sxm2-32gb", "V100-32GB"},
+        {"Tesla-V100-PCIE-16GB", "V100"},
+        {"NVIDIA-GeForce-RTX-4090", "RTX4090"},
+        {"AMD_Instinct_MI300X_OAM", "MI300X"},
+        {"l40s", "L40S"},
+        {"G1", "G1"},
+        {"G2", "G2"},
+        {"G3", "G3"},
+        {"V100M16", "V100M16"},
+        {"V100M32", "V100M32"},
+        {"T4", "T4"},
+        {"P100", "P100"},
+        {"A10", "A10"},
+        {"GPU-series-1", "GPU-series-1"},
+        {"Frobnicator 9000", "Frobnicator 9000"},
+        {"nvidia", "nvidia"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct str name = catalogue_canonical(str_of(rows[i][0]));
+        is_mem(name.ptr, name.len, rows[i][1], "'%s'", rows[i][0]);
+    }
+    ok(catalogue_same(STR("my-NPU"), STR("MY_npu")), "case and separators say nothing");
+    ok(!catalogue_same(STR("NPU"), STR("NPU2")), "letters do");
+}
+
 static void test_catalogue(void)
 {
     struct device_type *a =
@@ -187,6 +226,7 @@ int main(void)
     test_single();
     test_c41();
     test_modes();
+    test_canonical();
     test_catalogue();
     words_done(&words);
     arena_done(&arena);

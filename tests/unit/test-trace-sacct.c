@@ -100,7 +100,8 @@ static void plain_job(void)
     is_int(j->gpus, 8, "typed and untyped GPUs are not summed");
     is_int(j->gpu_milli, 1000, "whole ones");
     is_int(j->ntypes, 1, "one type");
-    is_mem(j->types[0].ptr, j->types[0].len, "h100", "the typed one's");
+    is_mem(j->types[0].ptr, j->types[0].len, "H100",
+           "the typed one's, as the catalogue calls it");
     is_int(j->nodes, 2, "nodes");
     is_int(j->cpu_milli, 16000, "CPUs of each node");
     is_int(j->mem_bytes, INT64_C(64) << 30, "memory of each node");
@@ -325,7 +326,7 @@ static void header_and_memory(void)
     is_int(l.jobs[1].mem_bytes, INT64_C(8) << 30, "memory by node");
     is_int(l.jobs[2].mem_bytes, INT64_C(2000) << 20, "memory of the whole job");
     is_int(l.jobs[0].gpus, 8, "GPUs of each node where there is no TRES");
-    is_mem(l.jobs[0].types[0].ptr, l.jobs[0].types[0].len, "a100", "and their type");
+    is_mem(l.jobs[0].types[0].ptr, l.jobs[0].types[0].len, "A100", "and their type");
     is_int(l.jobs[1].gpus, 4, "without a type");
     trace_list_done(&l);
 }
