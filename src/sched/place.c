@@ -16,17 +16,6 @@
 
 enum { DOMAINS_TRIED_MAX = 64 };
 
-struct attempt {
-    struct sched *s;
-    uint32_t gang;
-    const struct tree *tree;
-    const struct tree_root *root;
-    uint32_t size[JOB_GROUPS_MAX]; /* by leaf of the root: tasks of one copy */
-    uint32_t copy[JOB_GROUPS_MAX]; /* by leaf: next copy */
-    uint32_t level_tried;          /* depth that the reason speaks of */
-    word_t unknown_level;          /* asked for, but no level of this cluster */
-};
-
 struct scratch *scratch_create(void)
 {
     return mem_zero(sizeof(struct scratch));
@@ -85,8 +74,8 @@ struct scratch *scratch_ready(struct sched *s)
     return sc;
 }
 
-static struct asker asker_for(struct attempt *at, const struct tree_leaf *l, uint32_t copy,
-                              uint32_t shape)
+struct asker asker_for(struct attempt *at, const struct tree_leaf *l, uint32_t copy,
+                       uint32_t shape)
 {
     struct sched *s = at->s;
     struct asker a = {.shape = shape, .sh = &s->shapes.at[shape].shape,
@@ -113,7 +102,7 @@ static struct asker asker_of(struct attempt *at, const struct tree_leaf *l)
 }
 
 /* Where a search starts: the lowest domain that holds all nodes with a tag it must have. */
-static uint32_t search_domain(struct sched *s, const struct shape *sh, uint32_t domain)
+uint32_t search_domain(struct sched *s, const struct shape *sh, uint32_t domain)
 {
     for (uint32_t i = 0; i < sh->nconstraints; i++) {
         const struct constraint *c = &sh->constraints[i];
@@ -256,7 +245,7 @@ static uint32_t deal_nodes(struct attempt *at, const struct asker *a, uint32_t d
     return got;
 }
 
-static uint32_t level_depth(const struct sched *s, word_t level)
+uint32_t level_depth(const struct sched *s, word_t level)
 {
     int depth = level ? cluster_level_depth(s->cluster, level) : -1;
     return depth < 0 ? UINT32_MAX : (uint32_t)depth;
@@ -404,7 +393,7 @@ static uint32_t leaf_index(const struct attempt *at, uint16_t group)
     return NONE;
 }
 
-static bool under(const struct tree *t, uint16_t g, uint16_t top)
+bool under(const struct tree *t, uint16_t g, uint16_t top)
 {
     for (; g != GROUP_NONE; g = t->groups[g].parent)
         if (g == top)
@@ -622,7 +611,7 @@ static bool attempt_run(struct attempt *at)
 }
 
 /* Give everything back but keep the picks: fold takes them again with the launch. */
-static void attempt_close(struct sched *s)
+void attempt_close(struct sched *s)
 {
     struct scratch *sc = s->scratch;
     for (uint32_t i = sc->plan.n; i-- > 0;) {
@@ -808,159 +797,5 @@ bool place_gang(struct sched *s, uint32_t gang, struct why *why)
         attempt_close(s);
     else
         explain_refusal(&at, why);
-    return ok;
-}
-
-/* Which copy of `up` holds the leaf copy, inside one copy of the gang's root `top`. */
-static uint32_t copy_under(const struct tree *t, uint16_t leaf, uint32_t copy, uint16_t up,
-                           uint16_t top)
-{
-    if (under(t, top, up))
-        return 0;
-    for (uint16_t g = leaf; g != up; g = t->groups[g].parent)
-        copy /= g == leaf ? 1 : t->groups[g].count.want;
-    return copy;
-}
-
-/* Does any group tie its tasks to one domain? */
-static bool is_tied(const struct tree *t)
-{
-    for (uint32_t i = 0; i < t->ngroups; i++)
-        if (t->groups[i].required || t->groups[i].segment_size)
-            return true;
-    return false;
-}
-
-/* The node of each slot that stays; a plan's picks are added as they come. */
-static void where_fill(struct sched *s, uint32_t gang)
-{
-    const struct gang *g = &s->gangs.at[gang];
-    vec_resize(&s->scratch->where, g->nslots);
-    for (uint32_t i = 0; i < g->nslots; i++) {
-        uint32_t c = gang_slot(s, gang, i)->claim;
-        bool stays = c != NONE && s->claims.at[c].phase != CLAIM_ENDING;
-        s->scratch->where.at[i] = stays ? s->claims.at[c].use.node : NODE_NONE;
-    }
-}
-
-/* The lowest domain that a missing slot must share with its gang's members. */
-static uint32_t repair_domain(struct sched *s, uint32_t gang, uint32_t slot,
-                              uint32_t *ret_node)
-{
-    const struct gang *g = &s->gangs.at[gang];
-    const struct tree *t = gang_tree(s, g);
-    const struct tree_leaf *l = &t->leaves[slot_leaf(s, gang, slot)];
-    const struct group_spec *leaf = &t->groups[l->group];
-    uint32_t best = 0;
-    *ret_node = NODE_NONE;
-    if (!is_tied(t))
-        return best;
-    for (uint32_t i = 0; i < g->nslots; i++) {
-        uint32_t node = i == slot ? NODE_NONE : s->scratch->where.at[i];
-        if (node == NODE_NONE)
-            continue;
-        const struct tree_leaf *o = &t->leaves[slot_leaf(s, gang, i)];
-        word_t level = WORD_NONE;
-        uint32_t mine = (slot - l->slot0) / l->per_copy, its = (i - o->slot0) / o->per_copy;
-        for (uint16_t up = l->group; up != GROUP_NONE; up = t->groups[up].parent) {
-            uint16_t top = gang_root(s, g)->group;
-            bool shared = under(t, o->group, up) && copy_under(t, l->group, mine, up, top) ==
-                                                        copy_under(t, o->group, its, up, top);
-            if (shared && t->groups[up].required &&
-                (!level || level_depth(s, t->groups[up].required) > level_depth(s, level)))
-                level = t->groups[up].required;
-        }
-        if (o == l && leaf->segment_size && mine == its &&
-            (slot - l->slot0) % l->per_copy / leaf->segment_size ==
-                (i - l->slot0) % l->per_copy / leaf->segment_size &&
-            (!level || level_depth(s, leaf->segment_level) > level_depth(s, level)))
-            level = leaf->segment_level;
-        uint32_t depth = level_depth(s, level);
-        if (level == WORD_NONE)
-            continue;
-        if (depth > s->cluster->nlevels) { /* nodes, or a level that nobody knows here */
-            *ret_node = node;
-            depth = s->cluster->nlevels;
-        }
-        uint32_t d = cluster_domain(s->cluster, depth, node);
-        if (s->cluster->domains[d].depth > s->cluster->domains[best].depth)
-            best = d;
-    }
-    return best;
-}
-
-/* What the gang's claims already use of each fault domain's cap. */
-static void spread_count(struct sched *s, uint32_t gang, const struct asker *a)
-{
-    const struct gang *g = &s->gangs.at[gang];
-    vec_clear(&s->scratch->spread);
-    for (uint32_t i = a->spread_lo; a->spread_kind && i < a->spread_hi && i < g->nslots; i++) {
-        uint32_t c = gang_slot(s, gang, i)->claim;
-        if (c == NONE || s->claims.at[c].use.node == NODE_NONE)
-            continue;
-        word_t value = fault_of(s, s->claims.at[c].use.node, a->spread_kind);
-        if (value)
-            vec_push(&s->scratch->spread, (uint64_t)value << 32 | 1);
-    }
-}
-
-/* Is the slot one that its leaf's minimum needs? Those are mended first. */
-static bool slot_is_needed(struct sched *s, uint32_t gang, uint32_t slot)
-{
-    const struct tree *t = gang_tree(s, &s->gangs.at[gang]);
-    const struct tree_leaf *l = &t->leaves[slot_leaf(s, gang, slot)];
-    uint32_t copy = (slot - l->slot0) / l->per_copy, first = l->slot0 + copy * l->per_copy;
-    uint32_t n = leaf_copy_has(s, gang, l, copy);
-    for (uint32_t i = 0; i < s->scratch->plan.n; i++)
-        n += s->scratch->plan.at[i].slot >= first &&
-             s->scratch->plan.at[i].slot < first + l->per_copy;
-    return n < l->per_min;
-}
-
-bool place_missing(struct sched *s, uint32_t gang, struct why *why)
-{
-    struct scratch *sc = scratch_ready(s);
-    const struct gang *g = &s->gangs.at[gang];
-    struct attempt at = {.s = s, .gang = gang, .tree = gang_tree(s, g)};
-    at.root = &at.tree->roots[g->root];
-    vec_clear(&sc->plan);
-    vec_clear(&sc->spread);
-    sc->fits.n = 0;
-    sc->best_placed = 0;
-    where_fill(s, gang);
-    uint32_t left = gang_missing(g), need = left, full_leaf = NONE, full_domain = NONE;
-    bool makes = s->caps & CAP_MAKE;
-    for (uint32_t k = 0; k < 2 * g->nslots && left; k++) {
-        uint32_t i = k % g->nslots;
-        const struct slot *sl = gang_slot(s, gang, i);
-        if (sl->claim != NONE || sl->flags & SLOT_DONE ||
-            (!makes && (!(sl->flags & SLOT_OFFERED) || sl->flags & SLOT_GATED)))
-            continue;
-        if (k < g->nslots ? !slot_is_needed(s, gang, i) : sc->where.at[i] != NODE_NONE)
-            continue;
-        uint32_t leaf = slot_leaf(s, gang, i);
-        const struct tree_leaf *l = &at.tree->leaves[leaf];
-        struct asker a = asker_for(&at, l, (i - l->slot0) / l->per_copy,
-                                   slot_shape(s, gang, i));
-        uint32_t node, d = search_domain(s, a.sh, repair_domain(s, gang, i, &node));
-        if (leaf == full_leaf && d == full_domain)
-            continue; /* the answer of its neighbour */
-        spread_count(s, gang, &a);
-        if (node == NODE_NONE ? fill_one(s, &a, d, s->seq) : fill_node(s, &a, node, 1)) {
-            sc->plan.at[sc->plan.n - 1].slot = i;
-            sc->where.at[i] = sc->plan.at[sc->plan.n - 1].use.node;
-            left--;
-        } else { /* another one may have room all the same */
-            full_leaf = leaf;
-            full_domain = node == NODE_NONE ? d : DOMAIN_NONE;
-        }
-    }
-    memset(why, 0, sizeof *why);
-    why->code = full_leaf == NONE ? WHY_INCOMPLETE : WHY_NEEDS_ROOM;
-    why->need = need;
-    why->have = need - left;
-    bool ok = sc->plan.n > 0;
-    if (ok)
-        attempt_close(s);
     return ok;
 }

@@ -69,4 +69,26 @@ bool find_one(struct sched *s, const struct asker *a, uint32_t domain, uint64_t 
               struct use *ret);
 void trail_undo(struct sched *s, uint32_t to);
 
+/* place.c, for mend.c too */
+struct attempt {
+    struct sched *s;
+    uint32_t gang;
+    const struct tree *tree;
+    const struct tree_root *root;
+    uint32_t size[JOB_GROUPS_MAX]; /* by leaf of the root: tasks of one copy */
+    uint32_t copy[JOB_GROUPS_MAX]; /* by leaf: next copy */
+    uint32_t level_tried;          /* depth that the reason speaks of */
+    word_t unknown_level;          /* asked for, but no level of this cluster */
+};
+
+/* What a task of the leaf's copy asks, with the shape it has. */
+struct asker asker_for(struct attempt *at, const struct tree_leaf *l, uint32_t copy,
+                       uint32_t shape);
+/* Where a search for the shape starts inside domain: the nodes with a tag it must have. */
+uint32_t search_domain(struct sched *s, const struct shape *sh, uint32_t domain);
+uint32_t level_depth(const struct sched *s, word_t level); /* UINT32_MAX: none, unknown */
+bool under(const struct tree *t, uint16_t g, uint16_t top); /* g is top, or below it */
+/* Give everything back but keep the picks. */
+void attempt_close(struct sched *s);
+
 #endif

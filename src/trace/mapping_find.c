@@ -70,9 +70,12 @@ int mapping_find(const char *name, char path[4096], struct err *err)
     }
     places_list(&p);
     for (uint32_t i = 0; i < p.n; i++) {
-        int n = snprintf(path, 4096, "%s/%s.yaml", p.at[i], name);
-        if (n > 0 && n < 4096 && access(path, R_OK) == 0)
+        char file[4096];
+        int n = snprintf(file, sizeof file, "%s/%s.yaml", p.at[i], name);
+        if (n > 0 && (size_t)n < sizeof file && access(file, R_OK) == 0) {
+            memcpy(path, file, (size_t)n + 1);
             return 0;
+        }
     }
     return err_set(err, ENOENT,
                    "no trace format '%.64s': it is not swf, sacct or jsonl, "
