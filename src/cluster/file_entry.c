@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "cluster/file_read.h"
 
-enum { PATH_MAX_ = 2048 };
+enum { PATH_MAX_ = 2048, MEMORY_LEAST = 1 << 20 };
 
 const char *const entry_keys[] = {"name",  "count",      "cpus",   "memory", "gpus",
                                   "place", "per",        "labels", "tags",   "taints",
@@ -81,6 +81,10 @@ int field_size(struct reader *r, const struct ynode *map, const char *key,
         return pattern_err(n, v, &p, -rc, r->err, "%s: %s", key, why.text);
     if (x > UINT64_C(1) << 53)
         return pattern_err(n, v, &p, ERANGE, r->err, "%s is more than 8 PiB", key);
+    if (x && x < MEMORY_LEAST && !strcmp(key, "memory")) /* the unit was forgotten */
+        return pattern_err(n, v, &p, ERANGE, r->err,
+                           "memory: only %llu bytes; did you mean %lluGiB?",
+                           (unsigned long long)x, (unsigned long long)x);
     *ret = (int64_t)x;
     return 0;
 }
@@ -251,8 +255,14 @@ static int labels_read(struct reader *r, struct entry *e, word_t *tags)
                 return rc;
             continue;
         }
-        if ((rc = field_text(r, m, e->v, &p)))
+        if ((rc = pattern_expand(m, e->v, &r->tmp, &p, r->err)))
             return rc;
+        if (p.numbered)
+            return ynode_err(m, EINVAL, r->err,
+                             "only labels that levels_from_labels names can be "
+                             "numbered: name \"" STR_FMT
+                             "\" there, or use partitions",
+                             STR_ARG(key_of(m)));
         if (e->d.ntags == NODE_TAGS_MAX)
             return ynode_err(m, ERANGE, r->err, "more than %d tags and labels",
                              NODE_TAGS_MAX);
