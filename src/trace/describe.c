@@ -14,7 +14,7 @@
 #include "base/vec.h"
 
 static const char *const size_names[DESCRIBE_SIZES] = {
-    "no GPU", "part of one", "1", "2-7", "8", "9-64", "65-512", "> 512"};
+    "no GPU", "part of one", "1", "2-8", "9-64", "65-512", ">512"};
 
 static const char *const state_names[DESCRIBE_STATES] = {"done",      "failed",
                                                          "cancelled", "timeout",
@@ -28,14 +28,15 @@ const char *describe_size_name(int size)
 
 static int size_of(const struct trace_job *j)
 {
-    static const uint32_t most[] = {[SIZE_1] = 1, [SIZE_2_7] = 7, [SIZE_8] = 8,
-                                    [SIZE_9_64] = 64, [SIZE_65_512] = 512};
-    if (!j->gpus)
+    static const uint32_t most[] = {[SIZE_1] = 1, [SIZE_2_8] = 8, [SIZE_9_64] = 64,
+                                    [SIZE_65_512] = 512};
+    uint64_t milli = (uint64_t)j->gpus * j->gpu_milli;
+    if (!milli)
         return SIZE_CPU;
-    if (j->gpus == 1 && j->gpu_milli < 1000)
+    if (milli < 1000)
         return SIZE_SHARE;
     int size = SIZE_1;
-    while (size < SIZE_MORE && j->gpus > most[size])
+    while (size < SIZE_MORE && milli > most[size] * UINT64_C(1000))
         size++;
     return size;
 }
@@ -142,6 +143,49 @@ static void queues_fill(const struct trace_list *l, struct describe *d)
     u64map_done(&users);
 }
 
+/* One more job that would take the types; each name once. */
+static void types_count(struct describe *d, const struct str *types, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = 0, before = 0;
+        while (before < i && !str_eq(types[before], types[i]))
+            before++;
+        if (before < i)
+            continue;
+        while (k < d->ntypes && !str_eq(d->types[k].name, types[i]))
+            k++;
+        if (k == DESCRIBE_TYPES_MAX)
+            continue;
+        if (k == d->ntypes)
+            d->types[d->ntypes++] = (struct describe_group){.name = types[i]};
+        d->types[k].jobs++;
+    }
+}
+
+static int order_jobs(const void *pa, const void *pb)
+{
+    const struct describe_group *a = pa, *b = pb;
+    if (a->jobs != b->jobs)
+        return a->jobs < b->jobs ? 1 : -1;
+    return str_cmp(a->name, b->name);
+}
+
+static void types_fill(const struct trace_list *l, struct describe *d)
+{
+    for (uint32_t i = 0; i < l->n; i++) {
+        const struct trace_job *j = &l->jobs[i];
+        if (!j->gpus)
+            continue;
+        if (!j->ntypes)
+            d->any_type++;
+        for (uint32_t p = 0; p < j->nparts; p++)
+            types_count(d, j->parts[p].types, j->parts[p].ntypes);
+        if (!j->nparts)
+            types_count(d, j->types, j->ntypes);
+    }
+    qsort(d->types, d->ntypes, sizeof *d->types, order_jobs);
+}
+
 static void counts_fill(const struct trace_list *l, struct describe *d)
 {
     double gpus = 0;
@@ -163,8 +207,9 @@ static void counts_fill(const struct trace_list *l, struct describe *d)
         return;
     d->first_us = l->jobs[0].submit_us;
     d->last_us = l->jobs[l->n - 1].submit_us;
-    double hours = ((double)d->last_us - (double)d->first_us) / (double)US_PER_H;
-    d->offered_gpus = hours > 0 ? d->gpu_h / hours : 0;
+    double us = (double)d->last_us - (double)d->first_us;
+    if (us >= (double)DESCRIBE_SPAN_MIN_US)
+        d->offered_gpus = d->gpu_h / (us / (double)US_PER_H);
 }
 
 void describe_trace(const struct trace_list *l, struct describe *ret)
@@ -178,6 +223,7 @@ void describe_trace(const struct trace_list *l, struct describe *ret)
         runs_fill(l, i, room, &d.sizes[i].run);
     waits_fill(l, room, &d);
     queues_fill(l, &d);
+    types_fill(l, &d);
     free(room);
     *ret = d;
 }
@@ -205,6 +251,36 @@ static void times_text(struct buf *out, const char *name,
     buf_fmt(out, ", longest %s\n", duration_text(t->max_us, a));
 }
 
+/* "(3 rows left out: 2 steps, 1 filtered)" */
+static void left_text(const struct trace_list *l, struct buf *out)
+{
+    const struct {
+        uint64_t n;
+        const char *one, *many;
+    } why[] = {
+        {l->notes.left_filter, "by the mapping's filter", "by the mapping's filters"},
+        {l->notes.left_step, "step, whose job has its own row",
+         "steps, whose jobs have their own rows"},
+        {l->notes.left_partial, "partial execution", "partial executions"},
+    };
+    char n[24];
+    const char *sep = ": ";
+    if (l->skipped)
+        buf_fmt(out, " (%s row%s left out", count_text(l->skipped, n),
+                l->skipped == 1 ? "" : "s");
+    for (size_t i = 0; l->skipped && i < sizeof why / sizeof *why; i++)
+        if (why[i].n) {
+            buf_fmt(out, "%s%s %s", sep, count_text(why[i].n, n),
+                    why[i].n == 1 ? why[i].one : why[i].many);
+            sep = ", ";
+        }
+    if (l->skipped)
+        buf_char(out, ')');
+    if (l->notes.joined)
+        buf_fmt(out, ", %s more row%s joined to them", count_text(l->notes.joined, n),
+                l->notes.joined == 1 ? "" : "s");
+}
+
 static void head_text(const struct describe *d, const struct trace_list *l,
                       struct buf *out)
 {
@@ -213,8 +289,7 @@ static void head_text(const struct describe *d, const struct trace_list *l,
     if (l->remark.len)
         buf_fmt(out, "remark     " STR_FMT "\n", STR_ARG(l->remark));
     buf_fmt(out, "jobs       %s", count_text(d->jobs, n));
-    if (d->skipped)
-        buf_fmt(out, " (%s rows left out)", count_text(d->skipped, m));
+    left_text(l, out);
     buf_fmt(out, ", with GPUs %s\n", count_text(d->gpu_jobs, n));
     if (!d->jobs)
         return;
@@ -237,17 +312,23 @@ static void load_text(const struct describe *d, uint64_t capacity_gpus, struct b
     buf_fmt(out, "GPU hours  %s, on average %.2f GPUs a job, at most %s\n",
             count_text((uint64_t)d->gpu_h, n), d->gpu_mean,
             count_text(d->most_gpus, m));
-    buf_fmt(out, "load       %.1f GPUs busy on average over the time of submission",
-            d->offered_gpus);
-    if (capacity_gpus)
-        buf_fmt(out, ", %.1f %% of %s", 100 * d->offered_gpus / (double)capacity_gpus,
-                count_text(capacity_gpus, n));
-    buf_char(out, '\n');
+    if ((double)d->last_us - (double)d->first_us < (double)DESCRIBE_SPAN_MIN_US) {
+        buf_z(out, "load       - (all is submitted within a minute: no time to take a "
+                   "mean over)\n");
+    } else {
+        buf_fmt(out, "load       %.1f GPUs busy on average over the time of submission",
+                d->offered_gpus);
+        if (capacity_gpus)
+            buf_fmt(out, ", %.1f %% of %s",
+                    100 * d->offered_gpus / (double)capacity_gpus,
+                    count_text(capacity_gpus, n));
+        buf_char(out, '\n');
+    }
     times_text(out, "run", &d->run);
     times_text(out, "wait", &d->wait);
     if (d->endless)
-        buf_fmt(out, "endless    %s jobs have no known run time\n",
-                count_text(d->endless, n));
+        buf_fmt(out, "endless    %s job%s no known run time\n",
+                count_text(d->endless, n), d->endless == 1 ? " has" : "s have");
 }
 
 static void group_text(struct buf *out, const char *name, int width,
@@ -262,10 +343,24 @@ static void group_text(struct buf *out, const char *name, int width,
     buf_char(out, '\n');
 }
 
+static void types_text(const struct describe *d, struct buf *out)
+{
+    char n[24];
+    if (!d->ntypes)
+        return;
+    buf_fmt(out, "\n  %-16s %12s\n", "GPU type", "jobs");
+    for (uint32_t i = 0; i < d->ntypes; i++)
+        buf_fmt(out, "  %-16.*s %12s\n", STR_ARG(d->types[i].name),
+                count_text(d->types[i].jobs, n));
+    if (d->any_type)
+        buf_fmt(out, "  %-16s %12s\n", "any", count_text(d->any_type, n));
+}
+
 void describe_text(const struct describe *d, const struct trace_list *l,
                    uint64_t capacity_gpus, struct buf *out)
 {
     head_text(d, l, out);
+    trace_warnings(l, "warning    ", out);
     if (!d->jobs)
         return;
     load_text(d, capacity_gpus, out);
@@ -274,6 +369,7 @@ void describe_text(const struct describe *d, const struct trace_list *l,
     for (int i = 0; i < DESCRIBE_SIZES; i++)
         if (d->sizes[i].jobs)
             group_text(out, size_names[i], 16, &d->sizes[i], d->gpu_h, true);
+    types_text(d, out);
     if (d->queues < 2)
         return;
     buf_fmt(out, "\n  %-16s %12s %14s %6s\n", "queue", "jobs", "GPU hours", "%");
@@ -302,11 +398,36 @@ static void times_json(struct buf *out, const char *name,
     buf_char(out, '}');
 }
 
+static void notes_json(const struct trace_notes *n, struct buf *out)
+{
+    buf_fmt(out,
+            ",\"left_out\":{\"filter\":%llu,\"step\":%llu,\"partial\":%llu},"
+            "\"joined\":%llu,\"start_before_submit\":%llu,\"end_before_start\":%llu,"
+            "\"arrays_cut_short\":%llu",
+            (unsigned long long)n->left_filter, (unsigned long long)n->left_step,
+            (unsigned long long)n->left_partial, (unsigned long long)n->joined,
+            (unsigned long long)n->early_start.n, (unsigned long long)n->early_end.n,
+            (unsigned long long)n->cut_array.n);
+}
+
+static void types_json(const struct describe *d, struct buf *out)
+{
+    buf_fmt(out, ",\"any_gpu_type\":%u,\"gpu_types\":{", d->any_type);
+    for (uint32_t i = 0; i < d->ntypes; i++) {
+        if (i)
+            buf_char(out, ',');
+        buf_json(out, d->types[i].name);
+        buf_fmt(out, ":%u", d->types[i].jobs);
+    }
+    buf_char(out, '}');
+}
+
 void describe_json(const struct describe *d, const struct trace_list *l,
                    uint64_t capacity_gpus, struct buf *out)
 {
     buf_fmt(out, "{\"format\":\"%s\",\"jobs\":%u,\"gpu_jobs\":%u,\"skipped\":%llu",
             l->format, d->jobs, d->gpu_jobs, (unsigned long long)d->skipped);
+    notes_json(&l->notes, out);
     if (d->jobs)
         buf_fmt(out, ",\"first_submit_us\":%lld,\"last_submit_us\":%lld",
                 (long long)d->first_us, (long long)d->last_us);
@@ -320,6 +441,7 @@ void describe_json(const struct describe *d, const struct trace_list *l,
             (unsigned long long)d->most_gpus, d->offered_gpus, d->endless);
     if (capacity_gpus)
         buf_fmt(out, ",\"load\":%.6f", d->offered_gpus / (double)capacity_gpus);
+    types_json(d, out);
     times_json(out, "run", &d->run);
     times_json(out, "wait", &d->wait);
     for (int i = 0; i < DESCRIBE_SIZES; i++) {

@@ -6,19 +6,22 @@
 #include "base/buf.h"
 #include "trace/trace.h"
 
-enum describe_size { /* by GPUs of the whole job */
+enum describe_size { /* by GPUs of the whole job, as in reports */
                      SIZE_CPU = 0,
                      SIZE_SHARE,
                      SIZE_1,
-                     SIZE_2_7,
-                     SIZE_8,
+                     SIZE_2_8,
                      SIZE_9_64,
                      SIZE_65_512,
                      SIZE_MORE,
                      DESCRIBE_SIZES
 };
 
-enum { DESCRIBE_STATES = TRACE_RUNNING + 1, DESCRIBE_QUEUES_MAX = 12 };
+enum { DESCRIBE_STATES = TRACE_RUNNING + 1, DESCRIBE_QUEUES_MAX = 12,
+       DESCRIBE_TYPES_MAX = 64 };
+
+/* Less than that between the first and the last submit is no time to take a mean over. */
+#define DESCRIBE_SPAN_MIN_US INT64_C(60000000)
 
 /* A quantile q of n values is the one at rank ceil(q n), counted from 1 (nearest
  * rank). */
@@ -44,7 +47,8 @@ struct describe {
     uint32_t recorded;             /* jobs with a recorded start */
     uint32_t endless;              /* jobs whose run time is not known */
     double gpu_h, gpu_mean;        /* gpu_mean: GPUs of a GPU job */
-    double offered_gpus;           /* GPU time / time from first to last submit */
+    double offered_gpus;           /* GPU time / time from first to last submit;
+                                      0 if that is under DESCRIBE_SPAN_MIN_US */
     uint64_t most_gpus;
     struct describe_times run,
         wait; /* run: of GPU jobs; wait: recorded start - eligible
@@ -52,6 +56,9 @@ struct describe {
     struct describe_group sizes[DESCRIBE_SIZES];
     struct describe_group top[DESCRIBE_QUEUES_MAX]; /* queues with most GPU hours */
     uint32_t ntop;
+    struct describe_group types[DESCRIBE_TYPES_MAX]; /* GPU types that jobs ask for */
+    uint32_t ntypes;    /* a job that takes any of several counts for each */
+    uint32_t any_type;  /* GPU jobs that name none */
 };
 
 const char *describe_size_name(int size);

@@ -76,6 +76,7 @@ static const struct text_key {
     {"name", JOB(name), true},           {"user", JOB(user), false},
     {"queue", JOB(queue), false},        {"need_level", JOB(need_level), false},
     {"need_tag", JOB(need_tag), false},  {"node_list", JOB(node_list), true},
+    {"partition", JOB(partition), false},
     {NULL, 0, false},
 };
 

@@ -392,6 +392,10 @@ static const char *kind_name(const struct step *s)
     return s->field == FIELDS ? "filtered column" : mapping_field_name((int)s->field);
 }
 
+static const char date_form[] =
+    "is not a date and time: 2026-10-31 07:01:55 (or T for the blank; .fraction, Z or "
+    "+08:00 may follow), or 2026-10-31";
+
 static int cell_bad(const struct mapped *m, const struct csv_row *row,
                     const struct step *s, int rc, struct err *err)
 {
@@ -400,7 +404,7 @@ static int cell_bad(const struct mapped *m, const struct csv_row *row,
     const char *why = s->field == FIELD_TYPES    ? "names too many types"
                       : s->from->how == HOW_WORD ? "is not among the mapping's words"
                       : rc == -ERANGE            ? "is out of range"
-                      : s->from->how == HOW_DATETIME ? "is not a date and time"
+                      : s->from->how == HOW_DATETIME ? date_form
                                                      : "is not a number";
     return trace_cell_err(m->csv, s->column, -rc, err, "%s '%.*s' %s",
                           kind_name(s), len, c.ptr, why);
@@ -565,6 +569,7 @@ static int mapped_next(struct trace *t, struct trace_job *ret, struct err *err)
         if (rc)
             return row_read(t, m, &row, ret, err);
         t->skipped++;
+        t->notes.left_filter++;
     }
     return rc;
 }

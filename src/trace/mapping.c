@@ -8,6 +8,7 @@
 #include "trace/mapping.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/mem.h"
 #include "base/units.h"
@@ -115,7 +116,14 @@ static int unit_set(struct mapping_column *c, enum field_kind kind,
             c->mul = units[i].mul;
             return 0;
         }
-    return ynode_err(n, EINVAL, err, "unknown unit '" STR_FMT "'", STR_ARG(text));
+    char allowed[200] = "";
+    size_t len = 0;
+    for (uint32_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (units[i].fits & FITS(kind) && len < sizeof allowed)
+            len += (size_t)snprintf(allowed + len, sizeof allowed - len, "%s%s",
+                                    len ? ", " : "", units[i].name);
+    return ynode_err(n, EINVAL, err, "unknown unit '" STR_FMT "': here %s are known",
+                     STR_ARG(text), allowed);
 }
 
 static int scalar(const struct ynode *n, struct str *ret, struct err *err)

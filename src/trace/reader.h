@@ -35,6 +35,7 @@ struct trace {
     VEC(struct str) tags; /* need_tag by the index of the queue; ptr NULL: not yet */
     uint32_t gpus_per_node;
     uint64_t rows, skipped;
+    struct trace_notes notes;
     struct str remark;
     char row_name[20]; /* decimal digits of the current row, at the end */
     uint32_t row_digits;
@@ -56,6 +57,9 @@ void trace_row(struct trace *t);
 void trace_job_init(struct trace *t, struct trace_job *job);
 void trace_job_from(struct trace *t, struct trace_job *job,
                     const struct trace_job *proto);
+
+/* One more of these; the first is named. */
+void trace_note_add(struct trace_note *note, const struct trace_job *job);
 
 /* start, end, run, wait and submit: fill what follows from the others. */
 void trace_job_settle(struct trace_job *job);

@@ -194,6 +194,7 @@ static int rows_load(struct trace *t, struct sacct *s, struct err *err)
             return rc;
         if (is_step(&row)) {
             t->skipped++;
+            t->notes.left_step++;
             continue;
         }
         if (s->entries.n == ENTRIES_MAX)
@@ -434,6 +435,14 @@ static uint64_t entry_jobs(const struct sacct_entry *e)
     return n ? n : 1;
 }
 
+/* sacct prints at most some hundred bytes of an array's list, then "...". */
+static bool is_cut_array(const struct sacct_entry *e)
+{
+    struct str prefix, list;
+    return e->array_rest &&
+           (!array_split(e->job.name, &prefix, &list) || !array_count(list));
+}
+
 static int jobs_make(struct trace *t, struct sacct *s, struct err *err)
 {
     uint64_t total = 0, rests = 0;
@@ -452,8 +461,12 @@ static int jobs_make(struct trace *t, struct sacct *s, struct err *err)
     for (uint32_t i = 0; i < s->entries.n; i++) {
         const struct sacct_entry *e = &s->entries.at[i];
         struct str prefix, list;
-        if (e->gone)
+        if (e->gone) {
+            t->notes.joined++;
             continue;
+        }
+        if (is_cut_array(e))
+            trace_note_add(&t->notes.cut_array, &e->job);
         if (e->array_rest && array_split(e->job.name, &prefix, &list) &&
             array_count(list))
             s->njobs += array_emit(t, &e->job, prefix, list, s->jobs + s->njobs);

@@ -473,6 +473,7 @@ int sacct_row_read(struct trace *t, const struct sacct_row *row, struct sacct_en
                                                      : row->cells[SACCT_PARTITION];
     e->job.user = trace_intern(t, row->cells[SACCT_USER]);
     e->job.queue = trace_intern(t, queue);
+    e->job.partition = trace_intern(t, row->cells[SACCT_PARTITION]);
     e->job.name = trace_intern(t, e->job.name);
     e->job_name = trace_intern(t, row->cells[SACCT_JOB_NAME]);
     struct str nodes = row->cells[SACCT_NODE_LIST];

@@ -174,6 +174,7 @@ static int swf_next(struct trace *t, struct trace_job *ret, struct err *err)
         if (rc != 0)
             return rc;
         t->skipped++;
+        t->notes.left_partial++;
     }
     return rc;
 }

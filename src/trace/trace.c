@@ -172,9 +172,21 @@ int trace_open_mem(struct trace **ret, const void *data, size_t len, const char 
     return source_trace(&src, format, ret, err);
 }
 
+/* Clocks of several machines, or a mapping with the wrong column. */
+static void times_note(struct trace *t, const struct trace_job *j)
+{
+    if (j->start_us < j->submit_us)
+        trace_note_add(&t->notes.early_start, j);
+    if (j->end_us != TRACE_NEVER && j->end_us < j->start_us)
+        trace_note_add(&t->notes.early_end, j);
+}
+
 int trace_next(struct trace *t, struct trace_job *ret, struct err *err)
 {
-    return t->ops->next(t, ret, err);
+    int rc = t->ops->next(t, ret, err);
+    if (rc > 0 && ret->start_us != TRACE_NEVER)
+        times_note(t, ret);
+    return rc;
 }
 
 uint32_t trace_gpus_per_node(const struct trace *t)
@@ -304,8 +316,16 @@ void trace_job_init(struct trace *t, struct trace_job *job)
         .user = {"", 0}, .queue = {"", 0}, .submit_us = TRACE_NEVER,
         .start_us = TRACE_NEVER, .end_us = TRACE_NEVER, .eligible_us = TRACE_NEVER,
         .run_us = TRACE_NEVER, .need_level = {"", 0}, .need_tag = {"", 0},
-        .node_list = {"", 0}};
+        .node_list = {"", 0}, .partition = {"", 0}};
     trace_job_from(t, job, &blank);
+}
+
+void trace_note_add(struct trace_note *note, const struct trace_job *j)
+{
+    if (note->n++)
+        return;
+    note->row = j->row + 1;
+    snprintf(note->name, sizeof note->name, STR_FMT, STR_ARG(j->name));
 }
 
 static bool known(int64_t us)
@@ -498,6 +518,7 @@ static int list_load(struct trace *t, struct trace_list *ret, struct err *err)
     } else {
         l.gpus_per_node = t->gpus_per_node;
         l.skipped = t->skipped;
+        l.notes = t->notes;
         memcpy(l.format, t->format, sizeof l.format);
         l.remark = t->remark;
         l.text = t->text; /* the strings go with the list */

@@ -6,6 +6,7 @@
 #define MUSTER_TRACE_H
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -63,6 +64,7 @@ struct trace_job {
     struct str need_level; /* required topology level; empty: none */
     struct str need_tag;   /* tag every node must carry ("vc=6214e9"); empty: none */
     struct str node_list;  /* where it really ran, as written; empty: not known */
+    struct str partition;  /* Slurm's; only a name until someone makes it need_tag */
 };
 
 /* Tasks that the job is made of: nodes, or as many as gpus_per_node needs (0: one
@@ -76,6 +78,23 @@ static inline uint32_t trace_job_tasks(const struct trace_job *j,
         return 1;
     return (j->gpus - 1) / gpus_per_node + 1;
 }
+
+/* Jobs about which something was noticed, and the first of them. */
+struct trace_note {
+    uint64_t n, row; /* row counts from 1 */
+    char name[40];   /* of the job; cut if longer */
+};
+
+struct trace_notes {
+    uint64_t left_filter;  /* rows that the mapping's filters dropped */
+    uint64_t left_step;    /* steps, which repeat what the row of their job says */
+    uint64_t left_partial; /* SWF: parts of a job (status 2 to 4) */
+    uint64_t joined;       /* rows that are further runs or components of a job */
+    struct trace_note cut_array;   /* waiting arrays whose list of tasks is cut short */
+    struct trace_note early_start; /* start before submit */
+    struct trace_note early_end;   /* end before start */
+    struct trace_note partitions;  /* more than one: no tag can say that */
+};
 
 struct trace;
 
@@ -106,7 +125,8 @@ struct trace_list {
     struct trace_job *jobs;
     uint32_t n;
     uint32_t gpus_per_node;
-    uint64_t skipped;  /* rows that filters dropped */
+    uint64_t skipped;  /* rows that were left out: the sum of notes.left_... */
+    struct trace_notes notes;
     char *pages;       /* what jobs lies in */
     size_t pages_bytes;
     char format[32];   /* the mapping's or built-in format's name */
@@ -117,6 +137,13 @@ int trace_load(struct trace_list *ret, const char *path, const char *format,
 int trace_load_mem(struct trace_list *ret, const void *data, size_t len,
                    const char *name, const char *format, struct err *err);
 void trace_list_done(struct trace_list *l);
+
+/* What a user should know before trusting the figures: a line each, behind the prefix.
+ * Returns how many. */
+uint32_t trace_warnings(const struct trace_list *l, const char *prefix, struct buf *out);
+/* need_tag becomes "partition=NAME" where the job has one partition and no tag yet.
+ * Jobs with several ("a,b", not started yet) stay free and are noted. */
+void trace_need_partition(struct trace_list *l);
 
 /* Arrival orders of the FGD experiment: file of lines "seed N pods i j ..." and
  * "seed N noderank i j ..." (plain, gz, zst). Arrays are malloced, the caller frees

@@ -97,6 +97,75 @@ static void options(void)
     ok(!generate_site_find("nowhere"), "unknown sites are unknown");
 }
 
+/* The load that was asked for, at each site, whatever the seed. */
+static void loads(void)
+{
+    static const double want[] = {0.5, 0.9, 1.3};
+    for (const struct generate_site *s = generate_sites; s->name; s++)
+        for (uint64_t seed = 1; seed <= 12; seed++) {
+            struct generate_options o = {.site = s,
+                                         .seed = seed,
+                                         .nodes = s->nodes < 40 ? s->nodes : 40,
+                                         .days = 7,
+                                         .load = want[seed % 3]};
+            struct generate_result r;
+            struct trace_list l;
+            struct err err = {0};
+            double gpu_us = 0, run_us = 0;
+            if (!ok(generate_trace(&o, &l, NULL, &r, &err) == 0, "%s, seed %d (%s)",
+                    s->name, (int)seed, err.text))
+                continue;
+            for (uint32_t i = 0; i < l.n; i++) {
+                const struct trace_job *j = &l.jobs[i];
+                run_us += (double)j->run_us;
+                gpu_us += j->gpus * (j->gpu_milli / 1000.0) * (double)j->run_us;
+            }
+            double room_us = (double)o.nodes * s->gpus_per_node * r.days * 86400e6;
+            is_near(gpu_us / room_us / o.load, 1, 0.01, "the wanted load, %u jobs", l.n);
+            is_near(run_us / 1e6 / l.n / s->run_mean_s, 1, 0.001,
+                    "the published mean run time");
+            trace_list_done(&l);
+        }
+}
+
+/* GPU types, time order and a load without a span. */
+static void described_types(void)
+{
+    static const char text[] =
+        "{\"submit_us\":0,\"start_us\":5,\"end_us\":9,\"gpus\":4,\"gpu_milli\":500,"
+        "\"types\":[\"h100\",\"NVIDIA-H100-80GB-HBM3\",\"T4\"]}\n"
+        "{\"submit_us\":10,\"start_us\":4,\"end_us\":3,\"gpus\":1,\"name\":\"odd\","
+        "\"types\":[\"H100\"]}\n"
+        "{\"submit_us\":20,\"start_us\":14,\"run_us\":7,\"gpus\":1}\n";
+    struct trace_list l;
+    struct describe d;
+    struct buf b = {0};
+    struct err err = {0};
+    if (!ok(trace_load_mem(&l, text, sizeof text - 1, "d", "jsonl", &err) == 0,
+            "loads (%s)", err.text))
+        return;
+    describe_trace(&l, &d);
+    is_int(d.sizes[SIZE_2_8].jobs, 1, "four halves are two GPUs");
+    is_int(d.ntypes, 2, "two types");
+    is_mem(d.types[0].name.ptr, d.types[0].name.len, "H100", "the one asked for most");
+    is_int(d.types[0].jobs, 2, "by two jobs, by one of them twice");
+    is_int(d.types[1].jobs, 1, "the other by one");
+    is_int(d.any_type, 1, "one job takes any");
+    is_near(d.offered_gpus, 0, 0, "no load over 20 us");
+    is_int(l.notes.early_start.n, 2, "two start before they are submitted");
+    is_int(l.notes.early_start.row, 2, "the second row is the first");
+    is_int(l.notes.early_end.n, 1, "one ends before its start");
+    describe_text(&d, &l, 100, &b);
+    ok(strstr(b.data, "load       - ("), "the load is a dash and a reason");
+    ok(strstr(b.data, "warning    2 jobs start before they were submitted: the first is "
+                      "row 2 (odd)\n"),
+       "a warning names the row");
+    ok(strstr(b.data, "warning    1 job ends before its start: row 2 (odd)\n"),
+       "one job, no plural");
+    buf_done(&b);
+    trace_list_done(&l);
+}
+
 /* Six jobs, worked out by hand. */
 static void described(void)
 {
@@ -137,7 +206,7 @@ static void described(void)
     is_int(d.wait.n, 2, "two starts are recorded");
     is_int(d.wait.p99_us, 5000000, "waits count from eligible");
     is_int(d.sizes[SIZE_SHARE].jobs, 1, "a share");
-    is_int(d.sizes[SIZE_2_7].jobs, 1, "2 to 7");
+    is_int(d.sizes[SIZE_2_8].jobs, 2, "2 to 8: three and eight");
     is_int(d.sizes[SIZE_MORE].jobs, 1, "more than 512");
     is_mem(d.top[0].name.ptr, d.top[0].name.len, "b", "the queue with most GPU hours");
     describe_text(&d, &l, 100, &b);
@@ -152,6 +221,8 @@ int main(void)
     for (const struct generate_site *s = generate_sites; s->name; s++)
         site(s);
     options();
+    loads();
     described();
+    described_types();
     return done_testing();
 }

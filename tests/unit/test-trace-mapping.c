@@ -148,7 +148,9 @@ static void cell_mistakes(void)
         {HEAD GOOD "2020-01-01 00:00:00,abc,1,a,ok,1,\n",
          "jobs.csv:3:21: run 'abc' is not a number"},
         {HEAD "2020-01-41 00:00:00,1,1,a,ok,1,\n",
-         "jobs.csv:2:1: time '2020-01-41 00:00:00' is not a date and time"},
+         "jobs.csv:2:1: time '2020-01-41 00:00:00' is not a date and time: "
+         "2026-10-31 07:01:55 (or T for the blank; .fraction, Z or +08:00 may follow), "
+         "or 2026-10-31"},
         {HEAD "2020-01-01 00:00:00,-1,1,a,ok,1,\n",
          "jobs.csv:2:21: run '-1' is out of range"},
         {HEAD "2020-01-01 00:00:00,1,99999999999,a,ok,1,\n",
@@ -189,7 +191,8 @@ static void mapping_mistakes(void)
         {"name: x\nfeilds: {submit: t}\n", "m:2:1: "},
         {"name: x\nfields: {submit: t, gpu: g}\n", "m:2:21: "},
         {"name: x\nfields: {submit: {column: t, unit: parsec}}\n",
-         "m:2:36: unknown unit 'parsec'"},
+         "m:2:36: unknown unit 'parsec': here us, ms, s, min, h, days, datetime are "
+         "known"},
         {"name: x\nfields: {submit: {column: t, unit: MiB}}\n",
          "m:2:36: unit 'MiB' does not fit"},
         {"name: x\nfields: {submit: {unit: s}}\n",

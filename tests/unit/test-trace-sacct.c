@@ -364,6 +364,39 @@ static void tres(void)
     }
 }
 
+/* What a user should be told: no GPUs accounted, steps left out, a list cut short. */
+static void warnings(void)
+{
+    struct buf b = {0};
+    struct trace_list l = LOAD("\x1f",
+        {.raw = "5300", .id = "5300_[1-40,45,...]", .submit = "5", .state = "PENDING",
+         .req = "cpu=8,mem=4G,node=1"},
+        {.raw = "6", .submit = "6", .start = "7", .end = "9", .elapsed = "2",
+         .state = "COMPLETED", .alloc = "cpu=8,mem=4G,node=1"},
+        {.raw = "6.batch", .submit = "7", .start = "7", .end = "9", .elapsed = "2",
+         .state = "COMPLETED"});
+    is_int(l.n, 2, "two jobs");
+    is_int(l.notes.left_step, 1, "a step is left out");
+    is_int(l.notes.cut_array.n, 1, "an array's list is cut short");
+    is_mem(l.jobs[1].partition.ptr, l.jobs[1].partition.len, "gpu",
+           "the partition is kept beside the account");
+    is_int(l.jobs[1].need_tag.len, 0, "and is no tag by itself");
+    is_int(trace_warnings(&l, "! ", &b), 2, "two warnings");
+    ok(strstr(b.data, "! 1 job is a waiting array") && strstr(b.data, "5300_[1-40,45,...]"),
+       "one about the array");
+    ok(strstr(b.data, "AccountingStorageTRES=gres/gpu"), "one about the site's GPUs");
+    trace_need_partition(&l);
+    is_mem(l.jobs[1].need_tag.ptr, l.jobs[1].need_tag.len, "partition=gpu",
+           "until it is made one");
+    trace_list_done(&l);
+    l = LOAD("\x1f", {.raw = "6", .submit = "6", .state = "PENDING",
+                      .req = "cpu=8,gres/gpu=1"});
+    b.len = 0;
+    is_int(trace_warnings(&l, "! ", &b), 0, "a site with GPUs: nothing to say");
+    buf_done(&b);
+    trace_list_done(&l);
+}
+
 static void mistakes(void)
 {
     static const struct {
@@ -401,6 +434,7 @@ int main(void)
     arrays_and_het();
     header_and_memory();
     tres();
+    warnings();
     mistakes();
     return done_testing();
 }
