@@ -673,6 +673,59 @@ static void test_fault_list(void)
     free(f);
 }
 
+static void say(struct stage *s, const char *name, uint16_t code)
+{
+    records_clear(&s->orders);
+    struct record *r = records_add(&s->orders, DE_SAY);
+    r->say.gang.job = str_of(name);
+    r->why = (struct why){.code = code, .need = 4, .have = 3};
+    struct world *w = twin_world(s->twin);
+    if (w->act(w, &s->orders, &s->err))
+        bail("%s", s->err.text);
+}
+
+/* Nobody starts the job. Node 3 is down until 1000 s, node 2 from 900 s to 50000 s: at 1000 s
+ * each node has been back. Returns when the world ends, in seconds. */
+static int64_t ends_at(uint32_t gpus, uint16_t reason, const char *second)
+{
+    struct twin_fault faults[] = {{3, 5 * S, 1000 * S}, {2, 900 * S, 50000 * S}};
+    struct stage *s = stage();
+    s->jobs[0] = job(0, 10, 1);
+    s->jobs[1] = job(6, 10, gpus);
+    s->jobs[2] = job(6, 10, 1);
+    s->o.faults = faults;
+    s->o.nfaults = 2;
+    begin(s, second ? 3 : 2);
+    bool told = false, launched = false;
+    int64_t last = 0;
+    while (wait_on(s) == 1) {
+        last = when(s);
+        if (!launched && find(s, EV_JOB_SET)) {
+            launch_one(s, "00000000", "n0");
+            launched = true;
+        } else if (!told && find(s, EV_JOB_SET)) {
+            say(s, "00000001", reason);
+            if (second)
+                say(s, second, WHY_BEHIND);
+            told = true;
+        }
+    }
+    twin_finish(s->twin);
+    ok(s->noutcomes > 1 && s->outcomes[1].why.code == reason && s->outcomes[1].why.have == 3,
+       "the last reason comes with the outcome");
+    leave(s);
+    return last;
+}
+
+static void test_waits_no_longer_than_for_repairs(void)
+{
+    is_int(ends_at(32, WHY_NEEDS_ROOM, NULL), 1000,
+           "32 of 32 GPUs: the run waits for the repair, not for later faults");
+    is_int(ends_at(33, WHY_NEEDS_ROOM, NULL), 10, "33 of 32 GPUs: it ends with the last job");
+    is_int(ends_at(33, WHY_NEEDS_ROOM, "00000002"), 10, "also when others wait behind it");
+    is_int(ends_at(32, WHY_NEEDS_ROOM, "00000002"), 1000, "but not behind one that fits");
+}
+
 int main(void)
 {
     test_begins();
@@ -693,5 +746,6 @@ int main(void)
     test_scripted();
     test_fault_rate();
     test_fault_list();
+    test_waits_no_longer_than_for_repairs();
     return done_testing();
 }

@@ -78,6 +78,7 @@ struct twin_node {
     struct node_desc desc;
     uint32_t tasks;   /* first task on it */
     uint32_t down;    /* faults on it now */
+    int64_t up_at;    /* when the last of them is mended */
     uint32_t type_ppm;
     uint8_t up_state; /* its state when there is no fault */
     uint32_t place[NODE_LEVELS_MAX]; /* domain by depth - 1 */
@@ -156,9 +157,15 @@ struct twin {
     VEC(struct start) starts; /* launches that run at once */
     uint32_t hook_from, hook_to; /* arrivals whose on_arrival is due */
 
+    uint32_t *job_said; /* last reason of each that waits, in `said`; NULL: none yet */
+    VEC(struct why) said;
+    VEC(uint32_t) said_free;
+
     uint64_t coming; /* events in des but faults */
     uint32_t nodes_down;
     int64_t idle_since;
+    int64_t repaired_at; /* when all is up that was down at idle_since */
+    bool hopeless;       /* at idle_since: nothing that waits fits on the whole cluster */
     uint32_t idle_times, same_times;
     struct twin_counts counts;
 };
@@ -210,6 +217,13 @@ void job_report(struct twin *t, uint32_t job, int64_t end_at);
 
 /* orders.c */
 int twin_act(struct world *w, const struct records *decisions, struct err *err);
+
+/* reasons.c */
+void reasons_said(struct twin *t, uint32_t job, const struct why *why);
+void reasons_forget(struct twin *t, uint32_t job); /* it was launched */
+struct why reasons_last(const struct twin *t, uint32_t job); /* code 0: nothing was said */
+/* No job that waits fits on the whole cluster, all nodes up and empty. False when unsure. */
+bool reasons_all_hopeless(struct twin *t);
 
 /* facts.c */
 void facts_sort(struct twin *t);

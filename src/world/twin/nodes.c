@@ -175,14 +175,22 @@ static void lose(struct twin *t, uint32_t task)
         gang_review(t, gang);
 }
 
+static void down_until(struct twin_node *n, int64_t at)
+{
+    n->up_at = at > n->up_at ? at : n->up_at;
+}
+
 void node_down(struct twin *t, uint32_t node, uint64_t origin)
 {
     struct twin_node *n = &t->nodes.at[node];
     if (origin == 0) {
-        twin_later(t, t->now + draw_repair(t), CLASS_NODE, TE_NODE_UP, node, 0);
+        int64_t length = draw_repair(t);
+        down_until(n, t->now + length);
+        twin_later(t, t->now + length, CLASS_NODE, TE_NODE_UP, node, 0);
     } else if (origin != FAULT_ONCE) {
         const struct twin_fault *f = &t->o.faults[origin - 1];
         int64_t length = f->until_us > f->from_us ? f->until_us - f->from_us : 0;
+        down_until(n, t->now + length);
         twin_later(t, t->now + length, CLASS_NODE, TE_NODE_UP, node, origin);
         next_recorded(t);
     }

@@ -3,7 +3,8 @@
  * A launch makes its tasks at once and lets them run after the start delay (and the restore,
  * when there is a checkpoint to come back to); without a delay they run before the clock
  * moves. A stop takes effect after the stop delay, or after one checkpoint more when it asks
- * for that first. Holds, cordons, reasons and passes need nothing here.
+ * for that first. Reasons are kept (reasons.c). Holds, cordons and passes
+ * need nothing here.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 
@@ -44,6 +45,7 @@ static int launch(struct twin *t, const struct record *r, struct err *err)
         return err_set(err, EPROTO, "twin: job '" STR_FMT "' is launched after its end",
                        STR_ARG(r->launch.gang.job));
     }
+    reasons_forget(t, job);
     uint32_t gang = gang_get(t, job, r->launch.gang.group, r->launch.gang.copy);
     uint32_t started = 0;
     for (uint32_t i = 0; i < r->launch.nseats; i++) {
@@ -146,6 +148,13 @@ static void ask(struct twin *t, const struct record *r)
     twin_later(t, g->since, CLASS_REST, TE_ASKED, gang, g->serial);
 }
 
+static void said(struct twin *t, const struct record *r)
+{
+    uint32_t job = r->say.node.len ? NONE : job_find(t, r->say.gang.job);
+    if (job != NONE)
+        reasons_said(t, job, &r->why);
+}
+
 int twin_act(struct world *w, const struct records *decisions, struct err *err)
 {
     struct twin *t = (struct twin *)w;
@@ -158,6 +167,8 @@ int twin_act(struct world *w, const struct records *decisions, struct err *err)
             stop(t, r);
         else if (r->kind == DE_ASK)
             ask(t, r);
+        else if (r->kind == DE_SAY)
+            said(t, r);
         if (rc)
             return rc;
     }

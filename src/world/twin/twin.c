@@ -4,8 +4,9 @@
  * list of arrivals, and launches that run at once. When a batch is out and the core has
  * decided, the same instant is looked at again, so whatever takes no time happens before
  * the clock moves. The run is over when nothing more can come: no arrival, no event but
- * faults, and either no job waits, or every node is up and the core wants no `time`, or
- * nothing happened for a hundred days. Cost: O(log n) a job in the event queue, about
+ * faults, and either no job waits, or the core wants no `time` and every node is up, or was
+ * since, or no job that waits fits on the whole cluster; or nothing happened for a hundred
+ * days. Cost: O(log n) a job in the event queue, about
  * 100 ns a record. SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <errno.h>
@@ -242,6 +243,9 @@ void twin_destroy(struct twin *t)
     free(t->arrivals);
     free(t->names);
     free(t->job_gang);
+    free(t->job_said);
+    vec_done(&t->said);
+    vec_done(&t->said_free);
     vec_done(&t->extras);
     vec_done(&t->extra_gang);
     strmap_done(&t->extra_ids);
@@ -431,6 +435,17 @@ static int64_t next_at(const struct twin *t)
     return at < t->now ? t->now : at;
 }
 
+/* Nothing runs and nothing arrives. Until the repairs in progress are done a node may come
+ * back that somebody waits for; nodes that break after this were up and were of no use. */
+static void idle_begins(struct twin *t)
+{
+    t->idle_since = t->repaired_at = t->now;
+    for (uint32_t i = 0; i < t->nodes.n; i++)
+        if (t->nodes.at[i].down && t->nodes.at[i].up_at > t->repaired_at)
+            t->repaired_at = t->nodes.at[i].up_at;
+    t->hopeless = t->nodes_down && reasons_all_hopeless(t);
+}
+
 /* Nothing comes but faults and the core's own timers: may they still change anything? */
 static bool is_over(struct twin *t, int64_t at, int64_t due)
 {
@@ -441,9 +456,10 @@ static bool is_over(struct twin *t, int64_t at, int64_t due)
         return false;
     }
     if (t->idle_since == NEVER)
-        t->idle_since = t->now;
+        idle_begins(t);
     bool all_done = t->counts.finished == t->counts.arrived;
-    bool nothing = !t->nodes_down && due == NEVER;
+    bool mended = !t->nodes_down || t->now >= t->repaired_at;
+    bool nothing = due == NEVER && (mended || t->hopeless);
     bool waited = t->now - t->idle_since > idle_most_us || ++t->idle_times > IDLE_TIMES_MAX;
     return all_done || nothing || waited || (at == NEVER && due == NEVER);
 }

@@ -31,6 +31,7 @@ struct twin_outcome {
     uint32_t tasks, restarts;
     bool cross;  /* spread wider than its size asks for */
     bool failed; /* by its own fault */
+    struct why why; /* the last one said of a job that did not start; code 0: none */
 };
 
 struct twin_options {

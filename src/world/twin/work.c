@@ -322,6 +322,7 @@ static void report_row(struct twin *t, uint32_t job, int64_t end_at)
         .run_us = t->o.forever ? INT64_MIN : row->run_us,
         .gpu_milli = (uint64_t)row->gpus * row->gpu_milli,
         .tasks = split.tasks,
+        .why = reasons_last(t, job),
     };
     uint32_t id = t->job_gang[job];
     if (id != NONE) {
