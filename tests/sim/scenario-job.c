@@ -4,6 +4,7 @@
  * Apache-2.0 */
 #include <errno.h>
 
+#include "cluster/catalogue.h"
 #include "base/units.h"
 #include "scenario.h"
 
@@ -93,8 +94,11 @@ static int types_read(struct scenario *sc, const struct ynode *g, struct shape *
     const struct ynode *list = ynode_get(g, "types");
     word_t types[SHAPE_TYPES_MAX];
     int rc = words_list(sc, g, "types", SHAPE_TYPES_MAX, types, &sh->ntypes, err);
-    for (uint32_t i = 0; list && !rc && i < sh->ntypes; i++)
-        sh->types[i].type = types[i];
+    for (uint32_t i = 0; list && !rc && i < sh->ntypes; i++) {
+        /* as the cluster file's reader names it */
+        struct str name = catalogue_canonical(words_text(&sc->words, types[i]));
+        sh->types[i].type = words_add(&sc->words, name);
+    }
     return rc;
 }
 
