@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/infile.h"
 #include "base/map.h"
+#include "base/mem.h"
 #include "base/units.h"
 #include "cluster/file.h"
 #include "cmd/cmd.h"
@@ -21,13 +23,47 @@ enum { FLUSH_BYTES = 1 << 20, PEEK_BYTES = 4096 };
 
 struct output {
     const char *path; /* "-": standard output */
+    char *tmp;        /* written first, then renamed to path; NULL: path itself */
     FILE *f;
 };
 
+/* A file beside the path, with the rights that the path has or would get. */
+static FILE *output_beside(struct output *o, mode_t mode)
+{
+    size_t room = strlen(o->path) + sizeof ".XXXXXX";
+    char *tmp = mem_alloc(room);
+    snprintf(tmp, room, "%s.XXXXXX", o->path);
+    int fd = mkstemp(tmp);
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!f || fchmod(fd, mode)) {
+        int why = errno;
+        if (fd >= 0)
+            unlink(tmp);
+        if (f)
+            fclose(f);
+        else if (fd >= 0)
+            close(fd);
+        free(tmp);
+        errno = why;
+        return NULL;
+    }
+    o->tmp = tmp;
+    return f;
+}
+
 static int output_open(struct output *o, const char *path, struct err *err)
 {
-    o->path = path;
-    o->f = strcmp(path, "-") ? fopen(path, "w") : stdout;
+    struct stat st;
+    *o = (struct output){.path = path, .f = stdout};
+    if (strcmp(path, "-")) {
+        bool there = lstat(path, &st) == 0;
+        mode_t mask = umask(0);
+        umask(mask);
+        if (there && !S_ISREG(st.st_mode)) /* a pipe, a device, a link: they stay */
+            o->f = fopen(path, "w");
+        else
+            o->f = output_beside(o, there ? st.st_mode & 0777 : 0666 & ~mask);
+    }
     return o->f ? 0 : err_set(err, errno, "cannot write %s: %s", path, strerror(errno));
 }
 
@@ -39,14 +75,19 @@ static int output_write(struct output *o, struct buf *b, struct err *err)
     return 0;
 }
 
-/* Flushes; a full disk shows only now. */
+/* Flushes; a full disk shows only now. What path held is replaced only by a whole. */
 static int output_close(struct output *o, int rc, struct err *err)
 {
     int bad = fflush(o->f) ? errno : 0;
     if (o->f != stdout && fclose(o->f) && !bad)
         bad = errno;
+    if (rc == 0 && !bad && o->tmp && rename(o->tmp, o->path))
+        bad = errno;
     if (rc == 0 && bad)
         rc = err_set(err, bad, "cannot write %s: %s", o->path, strerror(bad));
+    if (rc < 0 && o->tmp)
+        unlink(o->tmp);
+    free(o->tmp);
     return rc;
 }
 
@@ -271,6 +312,8 @@ static const struct cmd_option convert_options[] = {
      .help = "users, queues and job names become u1, q1, j1, in order of appearance; "
              "the nodes "
              "they ran on are left out"},
+    {"need-tag", 0, "partition", CMD_CHOICE,
+     .help = "a job needs nodes with the tag partition=NAME of its Slurm partition"},
     {"out", 'o', "FILE", CMD_TEXT, .preset = "-", .help = "where to write"},
     {0},
 };
@@ -310,18 +353,32 @@ static void list_pseudonyms(struct trace_list *l)
         j->queue = pseudonym(&queues, 'q', j->queue, &l->text);
         j->node_list = (struct str){"", 0};
         j->need_tag = (struct str){"", 0};
+        j->partition = (struct str){"", 0};
     }
     l->remark = (struct str){"", 0};
     strmap_done(&users.ids);
     strmap_done(&queues.ids);
 }
 
+static void list_warn(const struct trace_list *l)
+{
+    struct buf b = {0};
+    if (trace_warnings(l, "muster: warning: ", &b))
+        fwrite(b.data, 1, b.len, stderr);
+    buf_done(&b);
+}
+
 static int convert_run(const struct cmd_line *line)
 {
     struct err err = {0};
     struct trace_list l;
+    if (cmd_given(line, "need-tag") && cmd_flag(line, "pseudonyms"))
+        return cmd_misuse(line, "--pseudonyms leaves out the tags that --need-tag makes");
     if (trace_load(&l, line->args[0], cmd_text(line, "format"), &err) < 0)
         return cmd_fail(line, &err);
+    if (cmd_given(line, "need-tag"))
+        trace_need_partition(&l);
+    list_warn(&l);
     if (cmd_flag(line, "pseudonyms"))
         list_pseudonyms(&l);
     int rc = list_write(cmd_text(line, "out"), &l, &err);
