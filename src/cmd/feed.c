@@ -5,13 +5,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/hash.h"
+#include "base/units.h"
 #include "cluster/cluster.h"
 #include "sched/sched.h"
+#include "words/saying.h"
 
 void feed_jobs_head(struct buf *csv)
 {
     buf_z(csv, "policy,row,name,queue,gpus,tasks,submit_us,start_us,end_us,run_us,lost_us,"
-               "restarts,cross_domain\n");
+               "restarts,cross_domain,state,reason\n");
 }
 
 /* A cell of RFC 4180: quoted when it must be. */
@@ -40,6 +43,28 @@ static void time_cell(struct buf *out, int64_t us)
         buf_fmt(out, "%" PRId64, us);
 }
 
+static const char *state_of(const struct twin_outcome *o)
+{
+    if (o->first_start_us == INT64_MIN)
+        return "never";
+    if (o->end_us == INT64_MIN)
+        return "running";
+    return o->failed ? "failed" : "done";
+}
+
+/* What no cluster of this kind could give comes before what the scheduler said. */
+static void reason_of(const struct feed *f, const struct trace_job *row,
+                      const struct why *why, struct buf *out)
+{
+    size_t before = out->len;
+    if (row && f->asks)
+        asks_reason(f->asks, row, out);
+    if (out->len == before && why->code != WHY_NONE)
+        saying_why(f->words, why, out);
+    if (out->len == before)
+        buf_z(out, "nothing was said");
+}
+
 static void job_line(struct feed *f, const struct twin_outcome *o)
 {
     struct buf *b = f->jobs_csv;
@@ -54,7 +79,15 @@ static void job_line(struct feed *f, const struct twin_outcome *o)
     time_cell(b, o->first_start_us);
     time_cell(b, o->end_us);
     time_cell(b, o->run_us);
-    buf_fmt(b, ",%" PRId64 ",%" PRIu32 ",%d\n", o->lost_us, o->restarts, o->cross);
+    buf_fmt(b, ",%" PRId64 ",%" PRIu32 ",%d,%s,", o->lost_us, o->restarts, o->cross,
+            state_of(o));
+    if (o->first_start_us == INT64_MIN) {
+        struct buf reason = {0};
+        reason_of(f, o->row, &o->why, &reason);
+        cell(b, buf_as_str(&reason));
+        buf_done(&reason);
+    }
+    buf_char(b, '\n');
 }
 
 static void keep_pair(struct feed *f, const struct twin_outcome *o)
@@ -94,6 +127,17 @@ static void on_end(void *arg, const struct twin_outcome *o)
     if (o->first_start_us == INT64_MIN) {
         f->unplaced_jobs++;
         f->unplaced_milli += o->gpu_milli;
+        vec_push(&f->never,
+                 (struct feed_never){.name = o->row ? o->row->name : o->name,
+                                     .row = o->row,
+                                     .digest = digest_bytes(o->name.ptr, o->name.len, 0),
+                                     .why = o->why});
+    }
+    f->jobs++;
+    if (f->recorded && o->row && o->row->restarts) {
+        f->restarts += o->row->restarts;
+        if (o->row->lost_us > 0)
+            f->lost_milli_s += (uint64_t)(o->row->lost_us / US_PER_S) * o->gpu_milli;
     }
     if (f->jobs_csv)
         job_line(f, o);
@@ -152,6 +196,22 @@ static double inside(int64_t from, int64_t until, int64_t lo, int64_t hi, uint64
     return until > from ? (double)(until - from) * (double)milli : 0;
 }
 
+/* What the reader must know before any figure: who never started, who came late, and what the
+ * replay leaves out of the record. */
+static void remark_text(const struct feed *f, uint32_t n, uint32_t late, char *out,
+                        size_t room)
+{
+    char a[24], b[24], c[24];
+    int at = snprintf(out, room, "%s of %s %s found no room at %s recorded start and began later",
+                      count_text(late, a), count_text(n, b), n == 1 ? "job" : "jobs",
+                      n == 1 ? "its" : "their");
+    if (f->restarts && at > 0 && (size_t)at < room)
+        snprintf(out + at, room - (size_t)at,
+                 "; the record lost %s GPU-hours in %s %s, which are not replayed",
+                 count_text(f->lost_milli_s / 3600000, a), count_text(f->restarts, c),
+                 f->restarts == 1 ? "restart" : "restarts");
+}
+
 /* Waits of the jobs that ended in the twin; utilisation inside the window from the first
  * to the last recorded moment. */
 static void tell_error(struct feed *f)
@@ -160,7 +220,7 @@ static void tell_error(struct feed *f)
     double recorded = 0, twin = 0, used_recorded = 0, used_twin = 0;
     int64_t lo = INT64_MAX, hi = INT64_MIN;
     int64_t *errors = mem_alloc(n * sizeof *errors);
-    char remark[160];
+    char remark[400];
     for (uint32_t i = 0; i < n; i++) {
         const struct feed_pair *p = &f->pairs.at[i];
         lo = p->start_recorded < lo ? p->start_recorded : lo;
@@ -179,10 +239,11 @@ static void tell_error(struct feed *f)
     }
     qsort(errors, n, sizeof *errors, by_size);
     double whole = n && hi > lo ? (double)(hi - lo) * (double)f->capacity_milli : 0;
-    snprintf(remark, sizeof remark,
-             "%u of %u jobs found no room at their recorded start and began later", late, n);
+    remark_text(f, n, late, remark, sizeof remark);
     struct report_error e = {
         .jobs = n,
+        .never = f->unplaced_jobs,
+        .replayed = f->jobs,
         .wait_mean_recorded_s = n ? recorded / n / 1e6 : 0,
         .wait_mean_twin_s = n ? twin / n / 1e6 : 0,
         .wait_p95_abs_err_s = n ? (double)errors[(n * 95ull + 99) / 100 - 1] / 1e6 : 0,
@@ -192,6 +253,33 @@ static void tell_error(struct feed *f)
     };
     report_error(f->report, &e);
     free(errors);
+}
+
+/* "waits behind x: asks for ...": whoever waits for the first of a queue waits for its reason. */
+static void tell_never(struct feed *f)
+{
+    struct u64map by_digest = {0};
+    struct buf text = {0};
+    for (uint32_t i = 0; i < f->never.n; i++)
+        if (f->never.at[i].why.code != WHY_BEHIND)
+            u64map_put(&by_digest, f->never.at[i].digest, i);
+    for (uint32_t i = 0; i < f->never.n; i++) {
+        const struct feed_never *j = &f->never.at[i], *head = NULL;
+        uint32_t at = MAP_NONE;
+        bool itself = f->asks && j->row && asks_of(f->asks, j->row) != ASKS_FINE;
+        if (j->why.code == WHY_BEHIND && !itself)
+            at = u64map_get(&by_digest, j->why.who);
+        buf_clear(&text);
+        if (at != MAP_NONE) {
+            head = &f->never.at[at];
+            buf_fmt(&text, "waits behind the first of its queue, " STR_FMT ", which ",
+                    STR_ARG(head->name));
+        }
+        reason_of(f, head ? head->row : j->row, head ? &head->why : &j->why, &text);
+        report_reason(f->report, buf_as_str(&text), j->name);
+    }
+    buf_done(&text);
+    u64map_done(&by_digest);
 }
 
 void feed_end(struct feed *f, double cpu_s)
@@ -217,6 +305,7 @@ void feed_end(struct feed *f, double cpu_s)
         .unplaced_gpu_milli = f->unplaced_milli,
     };
     report_totals(f->report, &t);
+    tell_never(f);
     if (f->recorded)
         tell_error(f);
 }
@@ -224,4 +313,5 @@ void feed_end(struct feed *f, double cpu_s)
 void feed_done(struct feed *f)
 {
     vec_done(&f->pairs);
+    vec_done(&f->never);
 }

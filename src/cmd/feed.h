@@ -4,6 +4,7 @@
 #define MUSTER_FEED_H
 
 #include "base/vec.h"
+#include "cmd/asks.h"
 #include "report/report.h"
 #include "world/twin/experiment.h"
 
@@ -14,7 +15,17 @@ struct feed_pair {
     uint64_t gpu_milli;
 };
 
+/* A job that never started. Strings are the trace's. */
+struct feed_never {
+    struct str name;
+    const struct trace_job *row;
+    uint64_t digest; /* of the name that the core knows it by */
+    struct why why;
+};
+
 struct feed {
+    const struct asks *asks;
+    const struct words *words;
     struct report *report;
     struct experiment *experiment;
     struct buf *jobs_csv;     /* one line a job; NULL: not wanted */
@@ -22,6 +33,8 @@ struct feed {
     uint64_t arrived_milli;
     uint64_t unplaced_jobs, unplaced_milli;
     VEC(struct feed_pair) pairs; /* only when recorded */
+    VEC(struct feed_never) never;
+    uint64_t jobs, lost_milli_s, restarts; /* the record's own losses, when recorded */
     bool recorded;
     bool levels, arrivals;
     uint64_t capacity_milli;

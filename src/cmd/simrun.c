@@ -31,6 +31,8 @@ struct run {
     struct buf line;
     struct progress bar;
     struct experiment experiment;
+    struct asks asks;
+    struct buf warnings; /* one line each */
 };
 
 static double cpu_now(void)
@@ -77,13 +79,66 @@ static bool is_recorded(const struct policy *p)
     return !strcmp(p->name, "recorded");
 }
 
+static void note_add(struct buf *note, struct str s)
+{
+    buf_z(note, note->len ? "; " : "");
+    buf_str(note, s);
+}
+
+static void note_text(const struct run *x, const struct policy *p, struct buf *out)
+{
+    struct str rest = buf_as_str(&x->warnings);
+    if (p->oracle)
+        note_add(out, STR("run times told to the policy are the oracle's"));
+    if (x->r->forever)
+        note_add(out, STR("jobs never end"));
+    while (rest.len) {
+        struct str line = str_cut(&rest, '\n');
+        if (line.len)
+            note_add(out, line);
+    }
+}
+
+static void left_add(struct buf *out, uint64_t n, const char *what)
+{
+    char count[24];
+    if (!n)
+        return;
+    buf_fmt(out, "%s%s %s", out->len ? ", " : "", count_text(n, count), what);
+}
+
+/* "107 left out: 106 have no run time, 1 dropped by the format's filters". Which rows the twin
+ * can replay is its own rule (twin.c): they need a run time, and a start to be recorded. */
+static void left_out_text(const struct run *x, bool recorded, struct buf *out)
+{
+    uint64_t never = 0, endless = 0, unknown = 0;
+    struct buf why = {0};
+    char count[24];
+    for (uint32_t i = 0; i < x->scene.trace.n && !(x->scene.order && !recorded); i++) {
+        const struct trace_job *j = &x->scene.trace.jobs[i];
+        bool no_run = j->run_us == TRACE_NEVER && !x->r->forever;
+        bool no_start = recorded && j->start_us == TRACE_NEVER;
+        bool waited = j->state == TRACE_PENDING || j->state == TRACE_CANCELLED;
+        never += no_run && waited;
+        endless += no_run && !waited;
+        unknown += no_start && !no_run;
+    }
+    left_add(&why, never, "never ran and have no run time");
+    left_add(&why, endless, "have no run time");
+    left_add(&why, unknown, "have no recorded start");
+    left_add(&why, x->scene.trace.skipped, "dropped by the format's filters");
+    if (why.len)
+        buf_fmt(out, "%s left out: " STR_FMT,
+                count_text(never + endless + unknown + x->scene.trace.skipped, count),
+                STR_ARG(buf_as_str(&why)));
+    buf_done(&why);
+}
+
 static struct report *new_report(struct run *x, const struct policy *p)
 {
-    char note[200];
-    snprintf(note, sizeof note, "%s%s%s",
-             p->oracle ? "run times told to the policy are the oracle's" : "",
-             p->oracle && x->r->forever ? "; " : "",
-             x->r->forever ? "jobs never end" : "");
+    struct buf note = {0}, left = {0};
+    note_text(x, p, &note);
+    left_out_text(x, is_recorded(p), &left);
     struct report_about about = {
         .policy = str_of(p->name),
         .cluster = x->scene.cluster.name.len ? x->scene.cluster.name
@@ -92,9 +147,13 @@ static struct report *new_report(struct run *x, const struct policy *p)
         .seed = x->r->files.seed,
         .capacity_milli = x->scene.capacity_milli,
         .nodes = x->scene.cluster.nodes.n,
-        .note = str_of(note),
+        .note = buf_as_str(&note),
+        .left_out = buf_as_str(&left),
     };
-    return report_create(&about);
+    struct report *r = report_create(&about);
+    buf_done(&note);
+    buf_done(&left);
+    return r;
 }
 
 static int on_progress(void *arg, int64_t at, uint64_t records)
@@ -145,6 +204,8 @@ static int run_one(struct run *x, uint32_t i, struct err *err)
     struct twin_options o;
     struct feed feed = {
         .experiment = e,
+        .asks = &x->asks,
+        .words = &x->scene.words,
         .jobs_csv = x->r->jobs ? &x->jobs_csv : NULL,
         .policy = f->policy.name,
         .recorded = is_recorded(&f->policy),
@@ -296,11 +357,26 @@ static int open_records(struct run *x, struct err *err)
                                 strerror(errno));
 }
 
+static void warn(struct run *x)
+{
+    struct str rest;
+    asks_init(&x->asks, &x->scene);
+    asks_warnings(&x->asks, &x->warnings);
+    rest = buf_as_str(&x->warnings);
+    while (rest.len) {
+        struct str line = str_cut(&rest, '\n');
+        if (line.len)
+            fprintf(stderr, "warning: " STR_FMT "\n", STR_ARG(line));
+    }
+}
+
 int simrun(const struct simrun *r, struct err *err)
 {
     struct run *x = mem_zero(sizeof *x);
     x->r = r;
     int rc = scene_load(&x->scene, &r->files, err);
+    if (!rc)
+        warn(x);
     if (!rc)
         rc = load_policies(x, err);
     if (!rc && r->jobs)
@@ -319,6 +395,8 @@ int simrun(const struct simrun *r, struct err *err)
         policy_file_done(&x->policies[i]);
     buf_done(&x->jobs_csv);
     buf_done(&x->line);
+    buf_done(&x->warnings);
+    asks_done(&x->asks);
     scene_done(&x->scene);
     free(x);
     return rc;

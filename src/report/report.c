@@ -19,6 +19,7 @@ struct report *report_create(const struct report_about *about)
     r->about.cluster = arena_str(&r->text, about->cluster);
     r->about.trace = arena_str(&r->text, about->trace);
     r->about.note = arena_str(&r->text, about->note);
+    r->about.left_out = arena_str(&r->text, about->left_out);
     r->arrival_stride = 1;
     return r;
 }
@@ -31,6 +32,8 @@ void report_destroy(struct report *r)
     series_done(&r->series);
     strmap_done(&r->queue_ids);
     vec_done(&r->queues);
+    strmap_done(&r->reason_ids);
+    vec_done(&r->reasons);
     vec_done(&r->jobs);
     arena_done(&r->text);
     free(r);
@@ -76,6 +79,19 @@ void report_job(struct report *r, const struct report_job *j)
         r->recorded_wait_us += j->recorded_start_us - j->submit_us;
         r->recorded_jobs++;
     }
+}
+
+void report_reason(struct report *r, struct str why, struct str name)
+{
+    uint32_t id = strmap_get(&r->reason_ids, why);
+
+    if (id == MAP_NONE) {
+        id = r->reasons.n;
+        vec_push(&r->reasons,
+                 (struct reason){arena_str(&r->text, why), arena_str(&r->text, name), 0});
+        strmap_put(&r->reason_ids, r->reasons.at[id].why, id);
+    }
+    r->reasons.at[id].jobs++;
 }
 
 void report_level(struct report *r, const struct report_level *l)

@@ -18,6 +18,7 @@ struct report_about { /* borrowed strings, copied by report_create */
     uint64_t capacity_milli; /* GPUs at the start */
     uint32_t nodes;
     struct str note; /* "run times are the oracle's", ...; empty: none */
+    struct str left_out; /* "107 left out: 106 never ran"; empty: every row is a job */
 };
 
 struct report *report_create(const struct report_about *about);
@@ -38,6 +39,9 @@ struct report_job {
     int64_t recorded_start_us; /* the trace's own start; INT64_MIN: not known */
 };
 void report_job(struct report *r, const struct report_job *j);
+/* Why one job never started: those with the same words are counted together, the first one's
+ * name stands for them. Both are copied. */
+void report_reason(struct report *r, struct str why, struct str name);
 
 /* State from `at` on: GPUs allocated, asked for by waiting jobs, fragmented (milli).
  * Kept as a time-weighted series of at most 2,048 points (merged as it grows) and exact
@@ -63,7 +67,8 @@ void report_totals(struct report *r, const struct report_totals *t);
 /* Replay of the site's own starts: error of the twin against the record, printed first.
  */
 struct report_error {
-    uint64_t jobs;
+    uint64_t jobs; /* that ended: what is compared */
+    uint64_t replayed, never; /* that came; of them, that found no room and never started */
     double wait_mean_recorded_s, wait_mean_twin_s, wait_p95_abs_err_s;
     double util_recorded, util_twin; /* fractions */
     struct str remark;

@@ -451,6 +451,31 @@ static void html_counts(const struct html *h, const struct summary *s)
     buf_z(h->out, "</p>\n");
 }
 
+static void html_reasons(const struct html *h, const struct summary *s)
+{
+    char count[24];
+    uint32_t i;
+
+    if (!s->nreasons)
+        return;
+    buf_z(h->out, "<section class=\"panel\"><h2>");
+    buf_html(h->out, s->r->about.policy);
+    buf_fmt(h->out, ": never started, %s %s</h2><ul>\n",
+            count_text(summary_unplaced(s), count),
+            summary_unplaced(s) == 1 ? "job" : "jobs");
+    for (i = 0; i < s->nreasons && i < REASONS_SHOWN; i++) {
+        buf_fmt(h->out, "<li><b>%s</b> ", count_text(s->reasons[i].jobs, count));
+        buf_html(h->out, s->reasons[i].why);
+        buf_z(h->out, s->reasons[i].jobs > 1 ? " (first: " : " (");
+        buf_html(h->out, s->reasons[i].example);
+        buf_z(h->out, ")</li>\n");
+    }
+    if (s->nreasons > REASONS_SHOWN)
+        buf_fmt(h->out, "<li><b>%s</b> for other reasons</li>\n",
+                count_text(summary_other_reasons(s), count));
+    buf_z(h->out, "</ul></section>\n");
+}
+
 static void html_details(const struct html *h)
 {
     uint32_t i;
@@ -485,13 +510,20 @@ static void html_details(const struct html *h)
 static void html_error(const struct html *h, const struct summary *s)
 {
     const struct report_error *e = &s->r->error;
-    char count[24];
+    char count[24], of[24];
     figure f, g, d;
 
     buf_fmt(
         h->out,
-        "<section class=\"panel\"><h2>How far the twin is from the record</h2>"
-        "<p class=\"soft\">replay of the site's own starts, %s jobs</p>\n"
+        "<section class=\"panel\"><h2>How far the twin is from the record</h2>");
+    if (e->never)
+        buf_fmt(h->out,
+                "<p><b>%s of %s jobs found no room and never started: the record does not "
+                "fit this cluster</b></p>\n",
+                count_text(e->never, of), count_text(e->replayed, count));
+    buf_fmt(
+        h->out,
+        "<p class=\"soft\">replay of the site's own starts, %s jobs that ended</p>\n"
         "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\"></th>"
         "<th scope=\"col\">Recorded</th><th scope=\"col\">Twin</th>"
         "<th scope=\"col\">Difference</th></tr></thead><tbody>\n",
@@ -524,14 +556,20 @@ static void html_setting(const struct html *h, const struct summary *s)
     buf_z(h->out, "<div class=\"facts\"><span>Cluster <b>");
     buf_html(h->out, a->cluster);
     buf_fmt(h->out,
-            "</b></span><span><b>%s</b> nodes</span><span><b>%s</b> GPUs</span>",
-            count_text(a->nodes, nodes),
+            "</b></span><span><b>%s</b> %s</span><span><b>%s</b> %s</span>",
+            count_text(a->nodes, nodes), a->nodes == 1 ? "node" : "nodes",
             a->capacity_milli % 1000 ? milli_text((int64_t)a->capacity_milli, gpus)
-                                     : count_text(a->capacity_milli / 1000, gpus));
+                                     : count_text(a->capacity_milli / 1000, gpus),
+            a->capacity_milli == 1000 ? "GPU" : "GPUs");
     buf_z(h->out, "<span>Trace <b>");
     buf_html(h->out, a->trace);
-    buf_fmt(h->out, "</b></span><span><b>%s</b> jobs</span>",
-            count_text(s->all.jobs, jobs));
+    buf_fmt(h->out, "</b></span><span><b>%s</b> %s</span>",
+            count_text(s->all.jobs, jobs), s->all.jobs == 1 ? "job" : "jobs");
+    if (a->left_out.len) {
+        buf_z(h->out, "<span>");
+        buf_html(h->out, a->left_out);
+        buf_z(h->out, "</span>");
+    }
     if (s->r->series.total.len_us)
         buf_fmt(h->out, "<span><b>%s</b> long</span>",
                 secs_long((double)s->r->series.total.len_us / 1e6, f));
@@ -603,6 +641,8 @@ void report_html(struct report *const *rs, uint32_t n, struct buf *out)
     if (n) {
         html_cards(&h);
         html_compare(&h);
+        for (i = 0; i < n; i++)
+            html_reasons(&h, h.sums[i]);
         html_plots(&h);
         html_details(&h);
     }

@@ -101,6 +101,21 @@ static void json_group(struct json *j, const char *what, const struct group_summ
     json_close(j, '}');
 }
 
+static void json_reasons(struct json *j, const struct summary *s)
+{
+    uint32_t i;
+
+    json_open(j, "never_started_because", '[');
+    for (i = 0; i < s->nreasons && i < REASONS_SHOWN; i++) {
+        json_open(j, NULL, '{');
+        json_int(j, "jobs", (__int128)s->reasons[i].jobs);
+        json_str(j, "reason", s->reasons[i].why);
+        json_str(j, "example", s->reasons[i].example);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
 static void json_groups(struct json *j, const struct summary *s)
 {
     uint32_t i;
@@ -127,6 +142,7 @@ static void json_about(struct json *j, const struct summary *s)
     json_str(j, "cluster", r->about.cluster);
     json_str(j, "trace", r->about.trace);
     json_str(j, "note", r->about.note);
+    json_str(j, "left_out", r->about.left_out);
     /* A seed may use all 64 bits: as text it survives every reader. */
     json_str(j, "seed", str_of(i128_text((__int128)r->about.seed, f)));
     json_int(j, "nodes", r->about.nodes);
@@ -234,6 +250,8 @@ static void json_error(struct json *j, const struct report *r)
     }
     json_open(j, "error_against_record", '{');
     json_int(j, "jobs", (__int128)e->jobs);
+    json_int(j, "replayed", (__int128)e->replayed);
+    json_int(j, "never_started", (__int128)e->never);
     json_real(j, "wait_mean_recorded_s", e->wait_mean_recorded_s);
     json_real(j, "wait_mean_twin_s", e->wait_mean_twin_s);
     json_real(j, "wait_p95_abs_error_s", e->wait_p95_abs_err_s);
@@ -308,6 +326,7 @@ static void json_run(struct json *j, const struct summary *s)
     json_about(j, s);
     json_error(j, s->r);
     json_jobs(j, s);
+    json_reasons(j, s);
     json_groups(j, s);
     json_gpu(j, s);
     json_ledger(j, s);

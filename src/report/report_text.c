@@ -94,6 +94,15 @@ static void cell_lost(const struct summary *s, figure out)
 {
     percent_text(s->lost, 2, out);
 }
+static void cell_days(const struct summary *s, figure out)
+{
+    double days = (double)s->r->series.total.len_us / (double)US_PER_DAY;
+
+    if (s->fills || !s->r->series.total.len_us)
+        snprintf(out, sizeof(figure), "–");
+    else
+        snprintf(out, sizeof(figure), days < 10 ? "%.2f" : days < 1000 ? "%.1f" : "%.0f", days);
+}
 static void cell_unplaced(const struct summary *s, figure out)
 {
     i128_text(summary_unplaced(s), out);
@@ -120,16 +129,18 @@ static const struct text_column {
     uint32_t width;
     void (*cell)(const struct summary *s, figure out);
     double (*bar)(const struct summary *s, const struct page *p); /* NULL: none */
+    bool starred; /* not comparable when others started more jobs */
 } text_columns[] = {
-    {"useful", "%", 6, cell_useful, bar_useful},
-    {"alloc", "%", 5, cell_allocated, NULL},
-    {"wait", "mean", 6, cell_wait, bar_wait},
-    {"wait", "p95", 6, cell_p95, NULL},
-    {"compl.", "mean", 6, cell_span, NULL},
-    {"frag", "%", 5, cell_frag, NULL},
-    {"cross", "gangs", 5, cell_cross, NULL},
-    {"lost", "%", 5, cell_lost, NULL},
-    {"never", "jobs", 6, cell_unplaced, NULL},
+    {"useful", "%", 6, cell_useful, bar_useful, false},
+    {"alloc", "%", 5, cell_allocated, NULL, false},
+    {"wait", "mean", 6, cell_wait, bar_wait, true},
+    {"wait", "p95", 6, cell_p95, NULL, true},
+    {"compl.", "mean", 6, cell_span, NULL, true},
+    {"frag", "%", 5, cell_frag, NULL, false},
+    {"cross", "gangs", 5, cell_cross, NULL, false},
+    {"lost", "%", 5, cell_lost, NULL, false},
+    {"days", "run", 5, cell_days, NULL, false},
+    {"never", "jobs", 6, cell_unplaced, NULL, false},
 };
 enum { TEXT_COLUMNS = sizeof text_columns / sizeof *text_columns, TEXT_BARS = 2 };
 
@@ -172,6 +183,9 @@ static void compare_row(const struct page *p, const struct summary *s, uint32_t 
         const struct text_column *t = &text_columns[c];
 
         t->cell(s, cell);
+        if (t->starred && strlen(cell) + 1 < sizeof cell &&
+            !summary_all_started(s, p->sums, p->n))
+            memcpy(cell + strlen(cell), "*", 2);
         buf_char(p->out, ' ');
         right_cell(p->out, cell, t->width);
         if (t->bar) {
@@ -205,6 +219,11 @@ static void text_compare(const struct page *p)
     for (i = 0; i < p->n; i++)
         compare_row(p, p->sums[i], name, bar);
     page_rule(p, 0);
+    for (i = 0; i < p->n; i++)
+        if (!summary_all_started(p->sums[i], p->sums, p->n)) {
+            buf_z(p->out, "* times only of those that started: not comparable\n");
+            break;
+        }
     page_colour(p, "2");
     if (summary_all_fill(p->sums, p->n))
         buf_z(p->out,
@@ -212,10 +231,41 @@ static void text_compare(const struct page *p)
               "end of the list\n");
     buf_z(p->out,
           "useful, alloc, frag, lost: share of GPU capacity x time (lost: done twice)\n"
+          "days: each policy is measured over its own span, first arrival to last end\n"
           "wait: submit to first start, of jobs that started   compl.: submit to end\n"
           "p95: nearest rank   cross: gangs that no lower domain held   never: not "
           "started\n");
     page_colour(p, "0");
+}
+
+/* Below the comparison whatever the number of policies: a job that never starts is the first
+ * thing to look into. */
+static void text_reasons(const struct page *p, const struct summary *s)
+{
+    char count[24];
+    uint32_t i;
+
+    if (!s->nreasons)
+        return;
+    buf_char(p->out, '\n');
+    plain_cell(p->out, s->r->about.policy, plain_length(s->r->about.policy));
+    buf_fmt(p->out, ": never started: %s %s\n", count_text(summary_unplaced(s), count),
+            summary_unplaced(s) == 1 ? "job" : "jobs");
+    for (i = 0; i < s->nreasons && i < REASONS_SHOWN; i++) {
+        buf_z(p->out, "  ");
+        right_cell(p->out, count_text(s->reasons[i].jobs, count), 9);
+        buf_z(p->out, "  ");
+        plain_cell(p->out, s->reasons[i].why, plain_length(s->reasons[i].why));
+        buf_z(p->out, " (");
+        buf_z(p->out, s->reasons[i].jobs > 1 ? "first: " : "");
+        plain_cell(p->out, s->reasons[i].example, plain_length(s->reasons[i].example));
+        buf_z(p->out, ")\n");
+    }
+    if (s->nreasons > REASONS_SHOWN) {
+        buf_z(p->out, "  ");
+        right_cell(p->out, count_text(summary_other_reasons(s), count), 9);
+        buf_z(p->out, "  for other reasons (--jobs FILE has each)\n");
+    }
 }
 
 /* --- one policy
@@ -409,11 +459,19 @@ static void text_about(const struct page *p, const struct report_about *a,
 
     buf_z(p->out, "cluster ");
     plain_cell(p->out, a->cluster, plain_length(a->cluster));
-    buf_fmt(p->out, ": %s nodes, %s GPUs\ntrace ", count_text(a->nodes, nodes),
-            milli_text((int64_t)a->capacity_milli, gpus));
+    buf_fmt(p->out, ": %s %s, %s %s\ntrace ", count_text(a->nodes, nodes),
+            a->nodes == 1 ? "node" : "nodes",
+            a->capacity_milli % 1000 ? milli_text((int64_t)a->capacity_milli, gpus)
+                                     : count_text(a->capacity_milli / 1000, gpus),
+            a->capacity_milli == 1000 ? "GPU" : "GPUs");
     plain_cell(p->out, a->trace, plain_length(a->trace));
-    buf_fmt(p->out, ": %s jobs, seed %llu\n", count_text(jobs, count),
-            (unsigned long long)a->seed);
+    buf_fmt(p->out, ": %s %s", count_text(jobs, count), jobs == 1 ? "job" : "jobs");
+    if (a->left_out.len) {
+        buf_z(p->out, " (");
+        plain_cell(p->out, a->left_out, plain_length(a->left_out));
+        buf_char(p->out, ')');
+    }
+    buf_fmt(p->out, ", seed %llu\n", (unsigned long long)a->seed);
 }
 
 static void text_note(const struct page *p, const struct summary *s)
@@ -428,14 +486,20 @@ static void text_note(const struct page *p, const struct summary *s)
 static void text_error(const struct page *p, const struct summary *s)
 {
     const struct report_error *e = &s->r->error;
-    char count[24];
+    char count[24], of[24];
     figure a, b, c;
 
     if (!s->r->has_error)
         return;
     page_title(p, STR("How far the twin is from the record"));
-    buf_fmt(p->out, "  replay of the site's own starts, %s jobs\n",
-            count_text(e->jobs, count));
+    if (e->never)
+        buf_fmt(p->out,
+                "  %s of %s %s found no room and never started: the record does not fit this "
+                "cluster\n",
+                count_text(e->never, of), count_text(e->replayed, count),
+                e->replayed == 1 ? "job" : "jobs");
+    buf_fmt(p->out, "  replay of the site's own starts, %s %s that ended\n",
+            count_text(e->jobs, count), e->jobs == 1 ? "job" : "jobs");
     buf_fmt(p->out, "  mean wait     recorded %s, twin %s; p95 of the difference %s\n",
             secs_short(e->wait_mean_recorded_s, a), secs_short(e->wait_mean_twin_s, b),
             secs_short(e->wait_p95_abs_err_s, c));
@@ -477,6 +541,8 @@ void report_text(struct report *const *rs, uint32_t n, uint32_t width, bool colo
         text_error(&p, sums[i]);
     if (n)
         text_compare(&p);
+    for (i = 0; i < n; i++)
+        text_reasons(&p, sums[i]);
     for (i = 0; i < n && n <= TEXT_DETAILED; i++)
         text_policy(&p, sums[i]);
     if (n > TEXT_DETAILED)

@@ -147,6 +147,28 @@ static void summary_shares(struct summary *s, const struct report *r)
     }
 }
 
+/* Stable, so that equally frequent ones keep the order of arrival. */
+static void summary_reasons(struct summary *s, const struct report *r)
+{
+    uint32_t i, k;
+
+    s->nreasons = r->reasons.n;
+    s->reasons = mem_alloc(((size_t)s->nreasons + 1) * sizeof *s->reasons);
+    for (i = 0; i < s->nreasons; i++)
+        s->reasons[i] = r->reasons.at[i];
+    for (i = 0; i < s->nreasons && i < REASONS_SHOWN; i++) {
+        uint32_t most = i;
+        struct reason first;
+
+        for (k = i + 1; k < s->nreasons; k++)
+            if (s->reasons[k].jobs > s->reasons[most].jobs)
+                most = k;
+        first = s->reasons[most];
+        memmove(&s->reasons[i + 1], &s->reasons[i], (most - i) * sizeof first);
+        s->reasons[i] = first;
+    }
+}
+
 struct summary *summary_create(const struct report *r)
 {
     struct summary *s = mem_zero(sizeof *s);
@@ -173,6 +195,7 @@ struct summary *summary_create(const struct report *r)
     summary_measure(s, r, true);
     qsort(s->queues, s->nqueues, sizeof *s->queues, by_jobs);
     summary_shares(s, r);
+    summary_reasons(s, r);
     return s;
 }
 
@@ -181,6 +204,7 @@ void summary_destroy(struct summary *s)
     if (!s)
         return;
     free(s->queues);
+    free(s->reasons);
     free(s->waits.at);
     free(s);
 }
@@ -225,4 +249,24 @@ bool summary_same_setting(const struct summary *a, const struct summary *b)
 uint64_t summary_unplaced(const struct summary *s)
 {
     return s->r->has_totals ? s->r->totals.unplaced_jobs : s->never_started;
+}
+
+bool summary_all_started(const struct summary *s, struct summary *const *sums, uint32_t n)
+{
+    uint32_t i;
+
+    for (i = 0; i < n; i++)
+        if (summary_unplaced(sums[i]) < summary_unplaced(s))
+            return false;
+    return true;
+}
+
+uint64_t summary_other_reasons(const struct summary *s)
+{
+    uint64_t jobs = 0;
+    uint32_t i;
+
+    for (i = REASONS_SHOWN; i < s->nreasons; i++)
+        jobs += s->reasons[i].jobs;
+    return jobs;
 }

@@ -39,6 +39,13 @@ struct arrival {
     double frag_milli;
 };
 
+/* Jobs that never started for the same reason. */
+struct reason {
+    struct str why, example;
+    uint64_t jobs;
+};
+#define REASONS_SHOWN 6u
+
 struct report {
     struct arena text;
     struct report_about about;
@@ -46,6 +53,8 @@ struct report {
     struct strmap queue_ids;
     uint32_t queue_last; /* of the last job */
     VEC(struct str) queues; /* by id, in order of first sight */
+    struct strmap reason_ids;
+    VEC(struct reason) reasons; /* in order of first sight */
     uint64_t restarts, cross_domain, failed, tasks;
     u128 run, lost; /* milli-GPU x us, from the jobs: gpu_milli x run_us, x lost_us */
     __int128 recorded_wait_us;
@@ -80,6 +89,8 @@ struct summary {
     struct group_summary sizes[SIZE_CLASSES];
     struct group_summary *queues; /* most jobs first, then by name */
     uint32_t nqueues;
+    struct reason *reasons; /* most jobs first */
+    uint32_t nreasons;
     uint64_t never_started, unfinished; /* unfinished: started, not ended */
     struct sorted_values waits;
     /* Jobs only arrived and none ended, as in the FGD experiment: time is a mere order,
@@ -106,6 +117,11 @@ bool summary_all_fill(struct summary *const *sums, uint32_t n); /* false for non
 bool summary_same_setting(const struct summary *a, const struct summary *b);
 /* Jobs that never started: as the world counted them, else as the jobs say. */
 uint64_t summary_unplaced(const struct summary *s);
+
+/* Not fewer jobs started than under any other of the policies: times may be compared. */
+bool summary_all_started(const struct summary *s, struct summary *const *sums, uint32_t n);
+/* Jobs whose reasons come after the first REASONS_SHOWN. */
+uint64_t summary_other_reasons(const struct summary *s);
 
 /* Mean in seconds; 0 for an empty group. */
 double group_mean_s(const struct group_stat *g);

@@ -52,6 +52,46 @@ t_fails "that loads nothing from anywhere" \
 t_ok "every promise checked after every record" muster sim -c "$cluster" -t "$trace" \
     -p fifo,muster --faults 50 --check
 
+# One node of 8 GPUs; `big` asks for 16, so under fifo the three behind it wait for good.
+printf 'name: tiny\nnodes:\n- {count: 1, name: "a{0}", cpus: 64, memory: 512GiB, gpus: %s}\n' \
+    '{type: H100, count: 8}' >"$T/tiny.yaml"
+row() { # name submit gpus and more
+    printf '{"name":"%s","submit_us":%s,"start_us":%s,"run_us":60000000,"gpus":%s}\n' \
+        "$1" "$2" "$2" "$3"
+}
+{
+    row ok 0 8
+    row big 1000000 16
+    row odd 2000000 '1,"types":["XYZ9"]'
+    row b1 3000000 1
+    row b2 4000000 1
+    echo '{"name":"gone","submit_us":4000000,"state":"cancelled","gpus":1}'
+} >"$T/tiny.jsonl"
+t_ok "jobs that can never start" muster sim -c "$T/tiny.yaml" -t "$T/tiny.jsonl" \
+    -p fifo,muster,recorded --jobs "$T/jobs.csv"
+t_like "are told before the run" "$(cat "$T/stderr")" \
+    '^warning: 1 of 6 jobs asks? for GPU types that no node has: XYZ9 \(the cluster has H100\)'
+t_like "also those that are too big" "$(cat "$T/stderr")" \
+    '^warning: 1 of 6 jobs asks? for more GPUs than the cluster has \(8\)'
+t_like "rows left out are counted" "$(cat "$T/stdout")" \
+    ': 5 jobs \(1 left out: 1 never ran and have no run time\)'
+t_like "the replay says first who found no room" "$(cat "$T/stdout")" \
+    '2 of 5 jobs found no room and never started: the record does not fit this cluster'
+t_like "those behind the head are grouped" "$(cat "$T/stdout")" \
+    '^ +2  waits behind the first of its queue, big, which asks for more GPUs than the 8 '
+t_like "and each policy's are counted" "$(cat "$T/stdout")" '^fifo: never started: 4 jobs'
+t_like "its waits are marked" "$(cat "$T/stdout")" '^fifo .* 0s\* '
+t_is "the others' are not" "$(grep -c '^muster .*[0-9]s\*' "$T/stdout")" 0
+t_is "each job's state is in the list" \
+    "$(sed -n 's/^fifo,[0-9]*,\([a-z0-9]*\),.*,\(done\|never\),.*/\1 \2/p' "$T/jobs.csv" |
+        sort | tr '\n' ' ')" "b1 never b2 never big never odd never ok done "
+t_like "and its reason" "$(cat "$T/jobs.csv")" \
+    '^muster,2,odd,.*,never,asks for GPU type XYZ9: no node has it$'
+printf 'speed_by_level: {rakc: 0.5}\n' >"$T/truth.yaml"
+t_ok "a truth with a level that is not there" muster sim -c "$T/tiny.yaml" \
+    -t "$T/tiny.jsonl" --truth "$T/truth.yaml"
+t_like "is warned of" "$(cat "$T/stderr")" 'truth names levels .*: rakc$'
+
 # Bad input: exit 2, with file, line and column.
 { head -n 3 "$trace"; echo '{"name":"x","submit_us":"soon"}'; } >"$T/bad.jsonl"
 t_exit 2 "a malformed trace is refused" muster sim -c "$cluster" -t "$T/bad.jsonl" -p fifo
