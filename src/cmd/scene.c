@@ -3,6 +3,7 @@
 #include "cmd/scene.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "cmd/policyfile.h"
 #include "sched/mix.h"
@@ -112,6 +113,33 @@ static int load_faults(struct scene *s, const struct scene_files *f, struct err 
     return 0;
 }
 
+/* The trace's GPU types as the cluster spells them, and what is doubtful in the trace. */
+static void trace_settle(struct scene *s)
+{
+    VEC(struct str) names = {0};
+    struct buf b = {0};
+    const struct device_type *last = NULL;
+    for (uint32_t i = 0; i < s->cluster.nodes.n; i++) {
+        const struct node_desc *d = &s->cluster.nodes.at[i];
+        for (uint32_t k = 0; k < d->ndevices; k++) {
+            if (d->devices[k].type == last)
+                continue;
+            last = d->devices[k].type;
+            struct str name = words_text(&s->words, last->name);
+            uint32_t at = 0;
+            while (at < names.n && !str_eq(names.at[at], name))
+                at++;
+            if (at == names.n)
+                vec_push(&names, name);
+        }
+    }
+    trace_spell_types(&s->trace, names.at, names.n);
+    if (trace_warnings(&s->trace, "muster: warning: ", &b))
+        fwrite(b.data, 1, b.len, stderr);
+    vec_done(&names);
+    buf_done(&b);
+}
+
 int scene_load(struct scene *ret, const struct scene_files *f, struct err *err)
 {
     struct scene s = {0};
@@ -122,8 +150,10 @@ int scene_load(struct scene *ret, const struct scene_files *f, struct err *err)
         rc = trace_load(&s.trace, f->trace, f->format, err);
     if (!rc && !s.trace.n)
         rc = err_set(err, EINVAL, "%s: no row is left after its filters", f->trace);
-    if (!rc)
+    if (!rc) {
+        trace_settle(&s);
         rc = load_order(&s, f, err);
+    }
     if (!rc)
         rc = load_faults(&s, f, err);
     if (rc) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cluster/catalogue.h"
 #include "trace/reader.h"
 
 /* "3 jobs start before ...: the first is row 17 (5300_1)"; returns 1 if there are any. */
@@ -55,6 +56,56 @@ uint32_t trace_warnings(const struct trace_list *l, const char *prefix, struct b
             "AccountingStorageTRES=gres/gpu, from then on (docs/data.md: ReqGRES)\n",
             prefix);
     return said + 1;
+}
+
+static struct str spelling(struct str type, const struct str *names, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (str_eq(names[i], type))
+            return type;
+    for (uint32_t i = 0; i < n; i++)
+        if (catalogue_same(names[i], type))
+            return names[i];
+    return type;
+}
+
+static void list_spell(struct arena *text, const struct str **types, uint32_t ntypes,
+                       const struct str *names, uint32_t n)
+{
+    struct str *own = arena_alloc(text, (ntypes + 1) * sizeof *own);
+    for (uint32_t i = 0; i < ntypes; i++)
+        own[i] = spelling((*types)[i], names, n);
+    *types = own;
+}
+
+/* Equal lists keep being one array: who compares jobs compares the pointers. */
+void trace_spell_types(struct trace_list *l, const struct str *names, uint32_t n)
+{
+    struct u64map done = {0};
+    VEC(const struct str *) lists = {0};
+    for (uint32_t i = 0; i < l->n; i++) {
+        struct trace_job *j = &l->jobs[i];
+        if (j->nparts) {
+            struct trace_part *parts = arena_alloc(&l->text, j->nparts * sizeof *parts);
+            memcpy(parts, j->parts, j->nparts * sizeof *parts);
+            for (uint32_t p = 0; p < j->nparts; p++)
+                list_spell(&l->text, &parts[p].types, parts[p].ntypes, names, n);
+            j->parts = parts;
+        }
+        if (!j->ntypes)
+            continue;
+        uint32_t k = u64map_get(&done, (uintptr_t)j->types);
+        if (k == MAP_NONE) {
+            k = lists.n;
+            u64map_put(&done, (uintptr_t)j->types, k);
+            const struct str *own = j->types;
+            list_spell(&l->text, &own, j->ntypes, names, n);
+            vec_push(&lists, own);
+        }
+        j->types = lists.at[k];
+    }
+    vec_done(&lists);
+    u64map_done(&done);
 }
 
 /* The tag of a partition. Jobs are many and partitions few: the last one is kept. */

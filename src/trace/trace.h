@@ -141,6 +141,9 @@ void trace_list_done(struct trace_list *l);
 /* What a user should know before trusting the figures: a line each, behind the prefix.
  * Returns how many. */
 uint32_t trace_warnings(const struct trace_list *l, const char *prefix, struct buf *out);
+/* GPU types that the catalogue does not have are spelt as one of the names is, when they
+ * differ from it in case, "-" and "_" only: "npu" in a trace, "NPU" in a cluster. */
+void trace_spell_types(struct trace_list *l, const struct str *names, uint32_t n);
 /* need_tag becomes "partition=NAME" where the job has one partition and no tag yet.
  * Jobs with several ("a,b", not started yet) stay free and are noted. */
 void trace_need_partition(struct trace_list *l);

@@ -166,6 +166,28 @@ static void described_types(void)
     trace_list_done(&l);
 }
 
+/* A type without a row is spelt as the cluster spells it, one with a row as it was. */
+static void spelt(void)
+{
+    static const char text[] =
+        "{\"submit_us\":0,\"gpus\":1,\"types\":[\"my-npu\",\"h100\"]}\n"
+        "{\"submit_us\":1,\"gpus\":1,\"types\":[\"my-npu\",\"h100\"]}\n"
+        "{\"submit_us\":2,\"gpus\":1,\"types\":[\"other\"]}\n";
+    static const struct str names[] = {{"H100", 4}, {"My_NPU", 6}};
+    static const char *const want[] = {"My_NPU", "My_NPU", "other"};
+    struct trace_list l;
+    struct err err = {0};
+    if (!ok(trace_load_mem(&l, text, sizeof text - 1, "d", "jsonl", &err) == 0,
+            "loads (%s)", err.text))
+        return;
+    trace_spell_types(&l, names, 2);
+    for (uint32_t i = 0; i < 3; i++)
+        is_mem(l.jobs[i].types[0].ptr, l.jobs[i].types[0].len, want[i], "job %u", i);
+    is_mem(l.jobs[0].types[1].ptr, l.jobs[0].types[1].len, "H100", "the catalogue's");
+    ok(l.jobs[0].types == l.jobs[1].types, "equal lists stay one");
+    trace_list_done(&l);
+}
+
 /* Six jobs, worked out by hand. */
 static void described(void)
 {
@@ -224,5 +246,6 @@ int main(void)
     loads();
     described();
     described_types();
+    spelt();
     return done_testing();
 }
