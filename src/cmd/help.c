@@ -268,13 +268,25 @@ static const struct cmd *find(const char *const *words, uint32_t n, char *path, 
     return cmd;
 }
 
+static int no_such(const struct cmd_line *line)
+{
+    struct buf names = {0};
+    for (uint32_t i = 0; cmd_root.subs[i]; i++)
+        buf_fmt(&names, "%s%s", i ? ", " : "", cmd_root.subs[i]->name);
+    int rc = cmd_misuse(line, "there is no command '%s%s%s'; the commands are " STR_FMT,
+                        line->args[0], line->nargs > 1 ? " " : "",
+                        line->nargs > 1 ? line->args[1] : "", STR_ARG(buf_as_str(&names)));
+    buf_done(&names);
+    return rc;
+}
+
 static int help_run(const struct cmd_line *line)
 {
     char path[96];
     const struct cmd *cmd = find(line->args, line->nargs, path, sizeof path);
     struct buf out = {0};
     if (!cmd)
-        return cmd_misuse(line, "there is no such command");
+        return no_such(line);
     if (cmd_flag(line, "man"))
         cmd_help_man(cmd, path, &out);
     else

@@ -1,8 +1,9 @@
 /* simrun.c - one trace on one cluster under several policies, reported side by side
  *
  * Everything is read once; then each policy runs through its own core and twin, with the
- * same seed, so all meet the same faults. Output files are written at the end, each by way of
- * a temporary name, so that a failed run leaves none half written.
+ * same seed, so all meet the same faults. Output files are tried before anything is read, and
+ * written at the end, each by way of a temporary name, so that a failed run leaves none half
+ * written.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/simrun.h"
 
@@ -42,6 +43,28 @@ static double cpu_now(void)
     return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+static bool is_recorded(const struct policy *p)
+{
+    return !strcmp(p->name, "recorded");
+}
+
+static bool has_starts(const struct run *x)
+{
+    for (uint32_t i = 0; i < x->scene.trace.n; i++)
+        if (x->scene.trace.jobs[i].start_us != TRACE_NEVER)
+            return true;
+    return false;
+}
+
+static int refuse_twice(const struct run *x, const struct policy_file *f, const char *name,
+                        struct err *err)
+{
+    for (const struct policy_file *p = x->policies; p < f; p++)
+        if (!strcmp(p->path, f->path))
+            return err_set(err, EINVAL, "--policy: '%s' is named twice", name);
+    return 0;
+}
+
 static int load_policies(struct run *x, struct err *err)
 {
     struct str rest = str_of(x->r->policies);
@@ -64,6 +87,15 @@ static int load_policies(struct run *x, struct err *err)
         if (rc)
             break;
         x->n++;
+        rc = refuse_twice(x, f, name, err);
+        if (rc)
+            break;
+        if (is_recorded(&f->policy) && !has_starts(x)) {
+            fprintf(stderr, "warning: the trace has no recorded starts: recorded is left out\n");
+            if (x->n > 1 || rest.ptr)
+                policy_file_done(&x->policies[--x->n]);
+            continue;
+        }
         if (f->policy.mix != MIX_TRACE)
             continue;
         if (!mix.len)
@@ -72,11 +104,6 @@ static int load_policies(struct run *x, struct err *err)
     }
     buf_done(&mix);
     return rc;
-}
-
-static bool is_recorded(const struct policy *p)
-{
-    return !strcmp(p->name, "recorded");
 }
 
 static void note_add(struct buf *note, struct str s)
@@ -260,11 +287,44 @@ static bool is_special(const char *path)
     return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
+/* Why nothing may be written there would be told after hours of simulation otherwise. The
+ * file itself is left as it is until there is something to write. */
+static int check_output(const char *path, struct err *err)
+{
+    char temp[4200];
+    struct stat st;
+    if (!path)
+        return 0;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return err_set(err, EIO, "cannot write %s: %s", path, strerror(EISDIR));
+    if (is_special(path))
+        return access(path, W_OK) == 0 ? 0
+                                       : err_set(err, EIO, "cannot write %s: %s", path,
+                                                 strerror(errno));
+    int len = snprintf(temp, sizeof temp, "%s.%ld.tmp", path, (long)getpid());
+    FILE *f = len < (int)sizeof temp ? fopen(temp, "wb") : NULL;
+    if (!f)
+        return err_set(err, EIO, "cannot write %s: %s", path,
+                       len < (int)sizeof temp ? strerror(errno) : "the name is too long");
+    fclose(f);
+    unlink(temp);
+    return 0;
+}
+
+static int check_outputs(const struct simrun *r, struct err *err)
+{
+    const char *const paths[] = {r->out, r->html, r->jobs, r->columns, r->records};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof paths / sizeof *paths && !rc; i++)
+        rc = check_output(paths[i], err);
+    return rc;
+}
+
 static int write_special(const char *path, const struct buf *b, struct err *err)
 {
     FILE *f = fopen(path, "wb");
     if (!f)
-        return err_set(err, errno, "cannot write %s: %s", path, strerror(errno));
+        return err_set(err, EIO, "cannot write %s: %s", path, strerror(errno));
     bool put = fwrite(b->data, 1, b->len, f) == b->len;
     if (fclose(f) || !put)
         return err_set(err, EIO, "cannot write %s: %s", path, strerror(errno));
@@ -279,14 +339,13 @@ static int write_file(const char *path, const struct buf *b, struct err *err)
     snprintf(temp, sizeof temp, "%s.%ld.tmp", path, (long)getpid());
     FILE *f = fopen(temp, "wb");
     if (!f)
-        return err_set(err, errno == ENOENT ? ENOTDIR : errno, "cannot write %s: %s", path,
-                       strerror(errno));
+        return err_set(err, EIO, "cannot write %s: %s", path, strerror(errno));
     size_t put = fwrite(b->data, 1, b->len, f);
     bool closed = fclose(f) == 0;
     if (put != b->len || !closed || rename(temp, path)) {
         int code = errno ? errno : EIO;
         unlink(temp);
-        return err_set(err, code, "cannot write %s: %s", path, strerror(code));
+        return err_set(err, EIO, "cannot write %s: %s", path, strerror(code));
     }
     return 0;
 }
@@ -353,7 +412,7 @@ static int open_records(struct run *x, struct err *err)
 {
     x->records = fopen(x->r->records, "wb");
     return x->records ? 0
-                      : err_set(err, errno, "cannot write %s: %s", x->r->records,
+                      : err_set(err, EIO, "cannot write %s: %s", x->r->records,
                                 strerror(errno));
 }
 
@@ -374,7 +433,9 @@ int simrun(const struct simrun *r, struct err *err)
 {
     struct run *x = mem_zero(sizeof *x);
     x->r = r;
-    int rc = scene_load(&x->scene, &r->files, err);
+    int rc = check_outputs(r, err);
+    if (!rc)
+        rc = scene_load(&x->scene, &r->files, err);
     if (!rc)
         warn(x);
     if (!rc)

@@ -92,6 +92,27 @@ t_ok "a truth with a level that is not there" muster sim -c "$T/tiny.yaml" \
     -t "$T/tiny.jsonl" --truth "$T/truth.yaml"
 t_like "is warned of" "$(cat "$T/stderr")" 'truth names levels .*: rakc$'
 
+# What cannot be written is said before anything is simulated.
+for option in --html --jobs --out --records; do
+    t_exit 1 "$option into a folder that is not there" muster sim -c "$cluster" \
+        -t "$T/nowhere.jsonl" $option "$T/none/x"
+    t_like "is refused first" "$(cat "$T/stderr")" 'cannot write .*none/x: No such file'
+done
+echo keep >"$T/kept"
+t_exit 2 "a run that fails" muster sim -c "$cluster" -t "$T/nowhere.jsonl" --html "$T/kept"
+t_is "leaves the old file" "$(cat "$T/kept")" keep
+t_exit 2 "a policy named twice is refused" muster sim -c "$cluster" -t "$trace" -p fifo,sjf,fifo
+t_like "by its name" "$(cat "$T/stderr")" "'fifo' is named twice"
+t_ok "recorded where the trace has no starts" muster sim -c "$cluster" -t "$trace" \
+    -p recorded,fifo
+t_like "is left out with a word" "$(cat "$T/stderr")" 'no recorded starts'
+t_like "and the rest is run" "$(cat "$T/stdout")" '^fifo .*[0-9]'
+t_exit 2 "recorded alone is refused there" muster sim -c "$cluster" -t "$trace" -p recorded
+t_ok "the version" muster --version
+t_like "is a number" "$(cat "$T/stdout")" '^muster [0-9]+\.[0-9]+'
+t_exit 2 "help on what is not there" muster help nosuch
+t_like "lists what is" "$(cat "$T/stderr")" "no command 'nosuch'; the commands are sim, trace"
+
 # Bad input: exit 2, with file, line and column.
 { head -n 3 "$trace"; echo '{"name":"x","submit_us":"soon"}'; } >"$T/bad.jsonl"
 t_exit 2 "a malformed trace is refused" muster sim -c "$cluster" -t "$T/bad.jsonl" -p fifo
