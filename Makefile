@@ -55,7 +55,7 @@ fuzz: | need-build ## libFuzzer on each parser, FUZZ_SECONDS=600 each (FUZZ_ONLY
 	@tools/need fuzz
 	@tools/fuzz $(FUZZ_SECONDS) $(FUZZ_ONLY)
 
-install: build ## install program, policies, formats and man pages (DESTDIR, SETUP=--prefix=)
+install: build ## install program, policies, formats, docs and man pages (DESTDIR, SETUP=--prefix=)
 	@meson install -C $(B) --no-rebuild
 
 man: build ## write the man pages to $(B)/man

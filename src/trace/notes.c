@@ -9,7 +9,8 @@
 #include "cluster/catalogue.h"
 #include "trace/reader.h"
 
-/* "3 jobs start before ...: the first is row 17 (5300_1)"; returns 1 if there are any. */
+/* "3 jobs start before ...: the first is row 17 (5300_1)"; returns 1 if there are any.
+ */
 static uint32_t note_text(const struct trace_note *note, const char *one,
                           const char *many, const char *prefix, struct buf *out)
 {
