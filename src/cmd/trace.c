@@ -61,8 +61,12 @@ static int output_open(struct output *o, const char *path, struct err *err)
         umask(mask);
         if (there && !S_ISREG(st.st_mode)) /* a pipe, a device, a link: they stay */
             o->f = fopen(path, "w");
+        else if (there && access(path, W_OK)) /* rename would not ask */
+            o->f = NULL;
         else
             o->f = output_beside(o, there ? st.st_mode & 0777 : 0666 & ~mask);
+        if (!o->f && there && !o->tmp && errno == EACCES) /* a folder of others' */
+            o->f = fopen(path, "w");
     }
     return o->f ? 0 : err_set(err, errno, "cannot write %s: %s", path, strerror(errno));
 }
