@@ -53,6 +53,13 @@ static double value_unplaced(const struct summary *s)
     return (double)summary_unplaced(s);
 }
 
+static double value_span_measured(const struct summary *s)
+{
+    int64_t us = s->r->series.total.len_us;
+
+    return us ? (double)us / 1e6 : NAN;
+}
+
 enum value_form { FORM_PERCENT, FORM_PERCENT2, FORM_TIME, FORM_COUNT };
 
 static const struct html_column {
@@ -73,6 +80,7 @@ static const struct html_column {
     {"Cross-domain", "gangs", value_cross, FORM_COUNT, -1, false, false},
     {"Lost", "% of GPU time", value_lost, FORM_PERCENT2, -1, false, false},
     {"Never started", "jobs", value_unplaced, FORM_COUNT, -1, false, false},
+    {"Measured", "span", value_span_measured, FORM_TIME, 0, false, false},
 };
 enum { HTML_COLUMNS = sizeof html_columns / sizeof *html_columns };
 
@@ -604,6 +612,8 @@ static void html_head(const struct html *h)
 
 static void html_foot(const struct html *h)
 {
+    int i;
+
     buf_z(
         h->out,
         "<footer><dl>"
@@ -618,7 +628,15 @@ static void html_foot(const struct html *h)
         "by the measure of FGD</dd>"
         "<dt>Cross-domain</dt><dd>gangs that no single domain of a lower level "
         "held</dd>"
-        "<dt>Lost</dt><dd>GPU time for work that had been done before</dd></dl>"
+        "<dt>Lost</dt><dd>GPU time for work that had been done before</dd>"
+        "<dt>Measured</dt><dd>each policy over its own span, from the first arrival to "
+        "its last end</dd></dl>\n<h2>Where GPU time goes</h2><dl>");
+    for (i = 0; i < LEDGER_CAUSES; i++)
+        buf_fmt(h->out, "<dt>%s</dt><dd>%s</dd>", ledger_cause_name(i), cause_meaning(i));
+    buf_z(
+        h->out,
+        "</dl><p>Fragmented in the table is FGD's measure of what the typical job could "
+        "not use; among the causes it is idle time while somebody really waits.</p>"
         "<p>Written by muster. Same input, same page.</p></footer>\n"
         "</main></body></html>\n");
 }

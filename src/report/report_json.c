@@ -183,6 +183,7 @@ static void json_gpu(struct json *j, const struct summary *s)
     json_fraction(j, "allocated_fraction", s->allocated);
     json_fraction(j, "fragmented_fraction", s->frag);
     json_fraction(j, "lost_fraction", s->lost);
+    json_real(j, "measured_s", (double)t->total.len_us / 1e6);
     json_real(j, "capacity_gpu_h", gpu_hours(t->total.capacity));
     json_real(j, "allocated_gpu_h", gpu_hours(t->total.used));
     json_real(j, "pending_gpu_h", gpu_hours(t->total.pending));

@@ -234,7 +234,9 @@ static void text_compare(const struct page *p)
           "days: each policy is measured over its own span, first arrival to last end\n"
           "wait: submit to first start, of jobs that started   compl.: submit to end\n"
           "p95: nearest rank   cross: gangs that no lower domain held   never: not "
-          "started\n");
+          "started\n"
+          "frag: free and of no use to the typical job, after FGD; fragmented among the\n"
+          "causes: idle while jobs that wait ask for as much, whatever keeps them\n");
     page_colour(p, "0");
 }
 

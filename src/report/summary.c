@@ -270,3 +270,28 @@ uint64_t summary_other_reasons(const struct summary *s)
         jobs += s->reasons[i].jobs;
     return jobs;
 }
+
+const char *cause_meaning(int cause)
+{
+    static const char *const meanings[LEDGER_CAUSES] = {
+        [LEDGER_USEFUL] = "work that was not lost later",
+        [LEDGER_STARTING] = "given to tasks that do not work yet: they start, or read "
+                            "a checkpoint back",
+        [LEDGER_SAVING] = "tasks that write a checkpoint",
+        [LEDGER_RECOMPUTED] = "work that was lost with a node or a stop and had to be "
+                              "done again",
+        [LEDGER_HUNG] = "tasks that hold GPUs and make no progress",
+        [LEDGER_FROZEN] = "tasks that are set aside for others on the same GPU",
+        [LEDGER_HELD] = "kept for a gang or a plan that was decided and has not "
+                        "started",
+        [LEDGER_FRAGMENTED] = "idle while waiting jobs ask for as much: they cannot use "
+                              "these GPUs where they are, or the policy does not let them start",
+        [LEDGER_QUOTA_IDLE] = "idle because the queues that wait have used what they are "
+                              "owed",
+        [LEDGER_FAULTY] = "on nodes or devices that are broken",
+        [LEDGER_DRAINED] = "on nodes that take no new work",
+        [LEDGER_NO_DEMAND] = "idle, and nobody waits for them",
+        [LEDGER_UNATTRIBUTED] = "while the cluster's state was not known",
+    };
+    return meanings[cause];
+}

@@ -123,6 +123,9 @@ bool summary_all_started(const struct summary *s, struct summary *const *sums, u
 /* Jobs whose reasons come after the first REASONS_SHOWN. */
 uint64_t summary_other_reasons(const struct summary *s);
 
+/* What a cause of the ledger means, in words; docs/report-format.md says the same. */
+const char *cause_meaning(int cause);
+
 /* Mean in seconds; 0 for an empty group. */
 double group_mean_s(const struct group_stat *g);
 /* milli-GPU x us as GPU-hours. */

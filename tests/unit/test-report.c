@@ -376,12 +376,20 @@ static void test_documented(void)
     report_ledger(r, &l);
     report_totals(r, &(struct report_totals){.unplaced_jobs = 1});
     report_error(r, &(struct report_error){.jobs = 1});
+    report_reason(r, STR("no room"), STR("x"));
     snprintf(path, sizeof path, "%s/docs/report-format.md", src && *src ? src : ".");
     if (infile_slurp(path, 1 << 20, &doc, &err) < 0)
         bail("%s", err.text);
     j = json_of(&r, 1);
     names_documented(j, doc.data, &n);
     cmp_ok(n, >, 100, "every name in the JSON is documented (%u uses)", n);
+    for (int i = 0; i < LEDGER_CAUSES; i++) {
+        char row[256];
+
+        snprintf(row, sizeof row, "| `%s` | %s |", ledger_cause_name(i), cause_meaning(i));
+        ok(strstr(doc.data, row) != NULL, "the cause %s has its meaning there",
+           ledger_cause_name(i));
+    }
     json_decref(j);
     buf_done(&doc);
     report_destroy(r);
@@ -648,6 +656,49 @@ static void test_text(void)
     report_destroy(rs[1]);
 }
 
+/* Eight reasons: the i-th (from 0) for i + 1 jobs, so 36 in all. The first six by number are
+ * shown, the two least (1 + 2 jobs) are others. */
+static void test_reasons(void)
+{
+    struct report *rs[2] = {five_jobs(), five_jobs()};
+    struct buf text = {0}, page = {0};
+    char why[40], name[40];
+    json_t *doc, *list;
+
+    for (int i = 0; i < 8; i++) {
+        for (int k = 0; k <= i; k++) {
+            snprintf(why, sizeof why, "reason<%d>", i);
+            snprintf(name, sizeof name, "job-%d-%d", i, k);
+            report_reason(rs[0], str_of(why), str_of(name));
+        }
+    }
+    report_totals(rs[0], &(struct report_totals){.unplaced_jobs = 36});
+    report_totals(rs[1], &(struct report_totals){.unplaced_jobs = 0});
+    report_text(rs, 2, 100, false, &text);
+    report_html(rs, 2, &page);
+    ok(has(&text, "never started: 36 jobs"), "all that never started are counted");
+    ok(has(&text, "        8  reason<7> (first: job-7-0)"), "the most frequent, with its first");
+    ok(has(&text, "        3  reason<2> (first: job-2-0)"), "the sixth is there");
+    ok(!has(&text, "reason<1>"), "the seventh is not");
+    ok(has(&text, "        3  for other reasons"), "but counted with the last");
+    ok(has(&page, "<b>8</b> reason&lt;7&gt; (first: job-7-0)"), "the page has it too, escaped");
+    ok(has(&text, "* times only of those that started"), "times that tell less are starred");
+    doc = json_of(rs, 2);
+    list = json_object_get(json_array_get(json_object_get(doc, "runs"), 0),
+                           "never_started_because");
+    is_int(json_array_size(list), 6, "six in the JSON");
+    is_int(json_integer_value(json_object_get(json_array_get(list, 0), "jobs")), 8,
+           "most first");
+    json_decref(doc);
+    buf_clear(&text);
+    report_text(&rs[1], 1, 100, false, &text);
+    ok(!has(&text, "*") && !has(&text, "never started: "), "alone nothing is starred");
+    buf_done(&text);
+    buf_done(&page);
+    report_destroy(rs[0]);
+    report_destroy(rs[1]);
+}
+
 static void test_empty(void)
 {
     struct report *r = report_new("none", 0);
@@ -745,6 +796,7 @@ int main(void)
     test_escaping();
     test_page();
     test_text();
+    test_reasons();
     test_empty();
     test_arrivals();
     return done_testing();
