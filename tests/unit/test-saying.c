@@ -24,6 +24,11 @@ static void test_why(void)
         {{.code = WHY_NEEDS_ROOM, .level = (uint16_t)rack, .need = 4, .have = 3},
          "needs room for 4 tasks; the best rack has room for 3"},
         {{.code = WHY_NEEDS_ROOM, .need = 1}, "needs room for 1 task; the best domain has room for 0"},
+        /* each must also read on after "x waits behind y, which ..." */
+        {{.code = WHY_CPU, .need = 2, .have = 1},
+         "finds GPUs, but CPU or memory for only 1 of 2 tasks"},
+        {{.code = WHY_CONSTRAINT, .need = 2, .have = 1},
+         "is left room for 1 of 2 tasks by taints, tags or spread"},
         {{.code = WHY_BACKOFF, .other = 30}, "waits 30 s before it is tried again"},
         {{.code = WHY_FITS, .level = (uint16_t)rack}, "fits in one rack"},
         {{.code = WHY_CODES}, "reason 21"},
