@@ -240,10 +240,35 @@ static void text_compare(const struct page *p)
     page_colour(p, "0");
 }
 
+enum { REASON_INDENT = 12 };
+
+/* Words into lines of the page's width; the first line begins at `indent` already. A word that
+ * is longer than a line stays whole. */
+static void wrapped(const struct page *p, struct str text, uint32_t indent)
+{
+    uint32_t at = indent;
+
+    while (text.ptr) {
+        struct str word = str_cut(&text, ' ');
+        uint32_t length = plain_length(word);
+
+        if (at > indent && at + 1 + length > p->width) {
+            buf_char(p->out, '\n');
+            buf_pad(p->out, ' ', indent);
+            at = indent;
+        }
+        buf_char(p->out, ' ');
+        plain_cell(p->out, word, length);
+        at += 1 + length;
+    }
+    buf_char(p->out, '\n');
+}
+
 /* Below the comparison whatever the number of policies: a job that never starts is the first
  * thing to look into. */
 static void text_reasons(const struct page *p, const struct summary *s)
 {
+    struct buf line = {0};
     char count[24];
     uint32_t i;
 
@@ -256,18 +281,18 @@ static void text_reasons(const struct page *p, const struct summary *s)
     for (i = 0; i < s->nreasons && i < REASONS_SHOWN; i++) {
         buf_z(p->out, "  ");
         right_cell(p->out, count_text(s->reasons[i].jobs, count), 9);
-        buf_z(p->out, "  ");
-        plain_cell(p->out, s->reasons[i].why, plain_length(s->reasons[i].why));
-        buf_z(p->out, " (");
-        buf_z(p->out, s->reasons[i].jobs > 1 ? "first: " : "");
-        plain_cell(p->out, s->reasons[i].example, plain_length(s->reasons[i].example));
-        buf_z(p->out, ")\n");
+        buf_char(p->out, ' ');
+        buf_clear(&line);
+        buf_fmt(&line, STR_FMT " (%s" STR_FMT ")", STR_ARG(s->reasons[i].why),
+                s->reasons[i].jobs > 1 ? "first: " : "", STR_ARG(s->reasons[i].example));
+        wrapped(p, buf_as_str(&line), REASON_INDENT);
     }
     if (s->nreasons > REASONS_SHOWN) {
         buf_z(p->out, "  ");
         right_cell(p->out, count_text(summary_other_reasons(s), count), 9);
         buf_z(p->out, "  for other reasons (--jobs FILE has each)\n");
     }
+    buf_done(&line);
 }
 
 /* --- one policy

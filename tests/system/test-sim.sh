@@ -87,6 +87,11 @@ t_is "each job's state is in the list" \
         sort | tr '\n' ' ')" "b1 never b2 never big never odd never ok done "
 t_like "and its reason" "$(cat "$T/jobs.csv")" \
     '^muster,2,odd,.*,never,asks for GPU type XYZ9: no node has it$'
+# 8 GPUs x 1 h in earlier attempts: 8 GPU-hours that a replay of the last ones does not lose.
+row torn 0 '8,"lost_us":3600000000,"restarts":2' >"$T/torn.jsonl"
+t_ok "a record with restarts" muster sim -c "$T/tiny.yaml" -t "$T/torn.jsonl" -p recorded
+t_like "says what is not replayed" "$(cat "$T/stdout")" \
+    'the record lost 8 GPU-hours in 2 restarts, which are not replayed'
 printf 'speed_by_level: {rakc: 0.5}\n' >"$T/truth.yaml"
 t_ok "a truth with a level that is not there" muster sim -c "$T/tiny.yaml" \
     -t "$T/tiny.jsonl" --truth "$T/truth.yaml"

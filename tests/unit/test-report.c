@@ -690,6 +690,13 @@ static void test_reasons(void)
     is_int(json_integer_value(json_object_get(json_array_get(list, 0), "jobs")), 8,
            "most first");
     json_decref(doc);
+    report_reason(rs[1], STR("waits behind the first of its queue, which asks for a great deal "
+                             "more than there is"), STR("x"));
+    buf_clear(&text);
+    report_text(&rs[1], 1, 80, false, &text);
+    ok(has(&text, "asks for a great deal\n             more than"), "a long reason is wrapped");
+    report_destroy(rs[1]);
+    rs[1] = five_jobs();
     buf_clear(&text);
     report_text(&rs[1], 1, 100, false, &text);
     ok(!has(&text, "*") && !has(&text, "never started: "), "alone nothing is starred");
