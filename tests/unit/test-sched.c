@@ -215,8 +215,66 @@ static void test_member_tries(void)
     play_done(&p);
 }
 
+/* PEER_SUBSET.md: up to 8 GPUs go to the node with the fewest free ones that suffice, ties to
+ * the lowest; of 12 = 8 + 4 the rest goes to the node with most free ones, ties likewise. */
+static void test_placement_ties(void)
+{
+    struct play p;
+    play_init(&p);
+    play_policy(&p, "order: fifo\nblock: queue\nnode: fewest-free\nremainder: widest\n");
+    for (int i = 0; i < 4; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "n%d", i);
+        play_node(&p, name, 8, NULL, NULL, NODE_UP);
+    }
+    play_synced(&p);
+    static const struct {
+        uint32_t gpus;
+        const char *node; /* n0 n1 n2 n3 free before */
+    } steps[] = {
+        {6, "n0"}, /* 8 8 8 8: the lowest of equals */
+        {6, "n1"}, /* 2 8 8 8: 2 do not suffice */
+        {1, "n0"}, /* 2 2 8 8: the lowest of the fullest */
+        {2, "n1"}, /* 1 2 8 8 */
+        {1, "n0"}, /* 1 0 8 8 */
+    };
+    for (uint32_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "j%u", i);
+        struct shape sh = play_shape(steps[i].gpus);
+        play_job(&p, name, 1, 1, &sh, NULL);
+        play_border(&p);
+        const struct record *l = play_find(&p, DE_LAUNCH, 0);
+        ok(l && str_is(l->launch.seats[0].node, steps[i].node), "%u GPUs go to %s",
+           steps[i].gpus, steps[i].node);
+        play_run(&p);
+    }
+    play_node(&p, "n4", 8, NULL, NULL, NODE_UP); /* 0 0 8 8 8 */
+    struct shape four = play_shape(4);
+    play_job(&p, "half", 1, 1, &four, NULL); /* n2: 0 0 4 8 8 */
+    play_border(&p);
+    play_run(&p);
+    struct shape sh[2] = {play_shape(8), play_shape(4)};
+    struct group_spec g[3] = {
+        {.parent = GROUP_NONE, .shape = GROUP_NONE, .whole = 1, .count = {1, 1, 1, 1}},
+        {.parent = 0, .shape = 0, .depth = 1, .count = {1, 1, 1, 1}},
+        {.parent = 0, .shape = 1, .depth = 1, .count = {1, 1, 1, 1}}};
+    struct job_spec spec = {.name = STR("twelve"), .queue = play_word(&p, "main"),
+                            .submitted_at = p.at, .ngroups = 3, .nshapes = 2, .groups = g,
+                            .shapes = sh};
+    struct record r = {.kind = EV_JOB_SET, .job_set = &spec};
+    play_fold(&p, &r);
+    play_border(&p);
+    const struct record *l = play_find(&p, DE_LAUNCH, 0);
+    ok(l && l->launch.nseats == 2 && str_is(l->launch.seats[0].node, "n3") &&
+           str_is(l->launch.seats[1].node, "n4"),
+       "12 GPUs: 8 on the lowest idle node, 4 on the emptiest other one, not on half-full n2");
+    play_done(&p);
+}
+
 int main(void)
 {
+    test_placement_ties();
     test_request_twice();
     test_member_tries();
     test_contract_example();
