@@ -699,7 +699,8 @@ static void explain_refusal(struct attempt *at, struct why *why)
     uint64_t best = 0;
     uint32_t depth = at->level_tried <= s->cluster->nlevels ? at->level_tried : 0, first, end;
     domain_span(s->cluster, 0, depth, &first, &end);
-    for (uint32_t d = first; d < end; d++) {
+    bool lone = at->root->slots == 1 && sh->gpu_mode != GPU_WHOLE; /* each node just refused */
+    for (uint32_t d = first; d < end && !lone; d++) {
         uint64_t fit = sh->gpu_mode == GPU_WHOLE ? asker_fit(s, &a, d)
                                                  : asker_takes(s, &a, d, at->root->min);
         best = fit > best ? fit : best;
