@@ -669,6 +669,14 @@ static bool is_barred(struct sched *s, const struct asker *a)
     return false;
 }
 
+static bool may_be_barred(const struct sched *s, const struct shape *sh)
+{
+    bool taints = false;
+    for (uint32_t i = 0; i < s->tainted.n && !taints; i++)
+        taints = s->tainted.at[i] != 0;
+    return taints || sh->nconstraints || sh->ntags;
+}
+
 static void explain_refusal(struct attempt *at, struct why *why)
 {
     struct sched *s = at->s;
@@ -710,8 +718,11 @@ static void explain_refusal(struct attempt *at, struct why *why)
     why->have = room ? s->scratch->best_placed : (uint32_t)best;
     if (why->have >= why->need)
         why->have = why->need ? why->need - 1 : 0;
-    why->code = !room ? WHY_NEEDS_ROOM
-                : sh->nconstraints || is_barred(s, &a) ? WHY_CONSTRAINT : WHY_CPU;
+    bool counted = sh->gpu_mode == GPU_WHOLE; /* then lack of room is lack of GPUs */
+    if (!room && (counted || !may_be_barred(s, sh) || !is_barred(s, &a)))
+        why->code = WHY_NEEDS_ROOM;
+    else
+        why->code = sh->nconstraints || is_barred(s, &a) ? WHY_CONSTRAINT : WHY_CPU;
 }
 
 /* A gang of one needs no trail: find, and let the launch take it. */
