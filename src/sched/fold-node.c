@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
+#include "event/codec.h"
 #include "sched/state.h"
 
 static void learn_levels(struct sched *s, const struct node_desc *d)
@@ -40,10 +41,35 @@ static void tally_all(struct sched *s, uint32_t node, int sign)
     }
 }
 
+/* Says the description what is known already? Then nobody needs to be asked again. */
+static bool node_is_news(const struct sched *s, uint32_t node, const struct node_desc *d)
+{
+    const struct node_desc *kept = cluster_node_desc(s->cluster, node);
+    const struct node *n = &s->cluster->nodes[node];
+    if (kept->ndevices != d->ndevices || n->ndevices != d->ndevices || n->state != d->state)
+        return true;
+    for (uint32_t i = 0; i < d->ndevices; i++)
+        if (s->cluster->devices[n->device0 + i].state != d->devices[i].state)
+            return true;
+    struct record was = {.kind = EV_NODE_SET, .node_set = kept};
+    struct record is = {.kind = EV_NODE_SET, .node_set = d};
+    struct buf a = {0}, b = {0};
+    record_encode(&was, &a);
+    record_encode(&is, &b);
+    bool news = !str_eq(buf_as_str(&a), buf_as_str(&b));
+    buf_done(&a);
+    buf_done(&b);
+    return news;
+}
+
 static void fold_node_set(struct sched *s, const struct node_desc *d)
 {
     uint32_t node = cluster_find(s->cluster, d->name);
     bool fresh = node == NODE_NONE;
+    if (!fresh && !node_is_news(s, node, d)) {
+        node_mark_seen(s, node);
+        return;
+    }
     if (!fresh && !str_eq(cluster_node_desc(s->cluster, node)->uid, d->uid)) {
         claims_leave_node(s, node); /* what ran on the old node of this name */
         for (uint32_t i = s->adrift; i != NONE; i = s->claims.at[i].next)

@@ -272,8 +272,31 @@ static void test_placement_ties(void)
     play_done(&p);
 }
 
+/* A heartbeat that says what is known wakes nobody; a change does. */
+static void test_same_node_again(void)
+{
+    struct play p;
+    play_init(&p);
+    play_node(&p, "n1", 4, "rack=r0", "gold", NODE_UP);
+    play_synced(&p);
+    struct shape eight = play_shape(8);
+    play_job(&p, "big", 1, 1, &eight, NULL);
+    play_border(&p);
+    struct sched_counts before, after;
+    sched_counts(p.s, &before);
+    play_node(&p, "n1", 4, "rack=r0", "gold", NODE_UP);
+    play_border(&p);
+    sched_counts(p.s, &after);
+    is_int((int64_t)(after.questions - before.questions), 0, "nobody is asked again");
+    play_node(&p, "n1", 8, "rack=r0", "gold", NODE_UP);
+    play_border(&p);
+    ok(play_find(&p, DE_LAUNCH, 0), "four GPUs more are news");
+    play_done(&p);
+}
+
 int main(void)
 {
+    test_same_node_again();
     test_placement_ties();
     test_request_twice();
     test_member_tries();
