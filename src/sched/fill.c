@@ -356,7 +356,7 @@ uint32_t choose_child(const uint64_t *fits, uint32_t n, uint64_t rest)
 }
 
 /* Tasks of the shape that one node takes, by what it has least of. */
-static uint64_t node_takes(struct sched *s, const struct asker *a, uint32_t node)
+uint64_t node_takes(struct sched *s, const struct asker *a, uint32_t node)
 {
     const struct node *n = &s->cluster->nodes[node];
     const struct shape *sh = a->sh;

@@ -201,11 +201,14 @@ static uint32_t deal(struct attempt *at, const struct asker *a, uint32_t d, uint
 {
     struct sched *s = at->s;
     struct scratch *sc = s->scratch;
-    uint32_t base = sc->fits.n, first, end;
-    domain_span(s->cluster, d, depth, &first, &end);
+    uint32_t base = sc->fits.n, first = s->cluster->domains[d].rank_lo;
+    uint32_t end = s->cluster->domains[d].rank_hi;
+    const uint32_t *nodes = depth > s->cluster->nlevels ? s->cluster->order : NULL; /* by rank */
+    if (!nodes)
+        domain_span(s->cluster, d, depth, &first, &end);
     uint32_t count = end - first;
     for (uint32_t i = first; i < end; i++) {
-        uint64_t fit = asker_fit(s, a, i);
+        uint64_t fit = nodes ? node_takes(s, a, nodes[i]) : asker_fit(s, a, i);
         fit = most && fit > most ? most : fit;
         vec_push(&sc->fits, fit / unit);
     }
@@ -221,7 +224,8 @@ static uint32_t deal(struct attempt *at, const struct asker *a, uint32_t d, uint
         left -= left > 1;
         want = can < want ? (uint32_t)can : want;
         uint32_t mark = sc->plan.n;
-        uint32_t here = fill_domain(s, a, first + i, want * unit);
+        uint32_t here = nodes ? fill_node(s, a, nodes[first + i], want * unit)
+                              : fill_domain(s, a, first + i, want * unit);
         trail_undo(s, mark + here / unit * unit); /* whole units only */
         got += here / unit * unit;
     }
@@ -268,7 +272,7 @@ static uint32_t leaf_deal(struct attempt *at, const struct group_spec *g,
     }
     if (depth == UINT32_MAX)
         return fill_domain(s, a, d, n);
-    if (depth > s->cluster->nlevels)
+    if (depth > s->cluster->nlevels && !g->balanced)
         return deal_nodes(at, a, d, n, unit);
     if (depth <= s->cluster->domains[d].depth) /* d is inside one such domain already */
         return fill_domain(s, a, d, most && most < n ? most : n);

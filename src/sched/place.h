@@ -47,6 +47,8 @@ struct asker { /* what a leaf asks of each of its tasks */
     uint32_t spread_lo, spread_hi; /* the slots of the gang that share the cap */
 };
 uint64_t asker_fit(const struct sched *s, const struct asker *a, uint32_t domain);
+/* Tasks of the shape that one node takes now, by what it has least of: an upper bound. */
+uint64_t node_takes(struct sched *s, const struct asker *a, uint32_t node);
 /* Tasks that the nodes under the domain would take one by one, as far as `need`: an upper
  * bound that asks each node. O(nodes under it). */
 uint64_t asker_takes(struct sched *s, const struct asker *a, uint32_t domain, uint64_t need);
