@@ -46,8 +46,6 @@ void fold_policy(struct sched *s, struct str text)
 {
     struct arena a = {0};
     struct policy p;
-    struct buf copy = {0};
-    buf_str(&copy, text); /* the mix text points into the arena, which points here */
     if (policy_parse("policy", text, &a, &p, NULL) < 0) {
         noop(s);
     } else {
@@ -60,6 +58,5 @@ void fold_policy(struct sched *s, struct str text)
         scratch_forget(s);
         lanes_rebuild(s);
     }
-    buf_done(&copy);
     arena_done(&a);
 }
