@@ -51,7 +51,8 @@ void fold_policy(struct sched *s, struct str text)
     } else {
         buf_clear(&s->policy_text);
         buf_str(&s->policy_text, text);
-        arena_reset(&s->policy_arena);
+        arena_reset(&s->policy_arena); /* what the policy points to moves to an arena of ours */
+        policy_parse("policy", buf_as_str(&s->policy_text), &s->policy_arena, &p, NULL);
         p.mix_text = arena_str(&s->policy_arena, p.mix_text);
         s->policy = p;
         s->mix_stale = true;

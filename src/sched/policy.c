@@ -1,16 +1,25 @@
 /* policy.c - reads the policy file
  * Keys are one table: name, kind, bounds, default, help; docs/policy-format.md lists them.
  * SPDX-License-Identifier: Apache-2.0 */
-#include "sched/policy.h"
+#include "sched/policy_read.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 
 #include "base/units.h"
-#include "base/yaml.h"
 
-enum key_kind { KEY_WORD, KEY_TEXT, KEY_BOOL, KEY_TIME, KEY_COUNT, KEY_MIX };
+enum key_kind {
+    KEY_WORD,
+    KEY_TEXT,
+    KEY_BOOL,
+    KEY_TIME,
+    KEY_COUNT, /* uint32_t */
+    KEY_SEED,
+    KEY_MIX,
+    KEY_SPARES,
+    KEY_QUEUES
+};
 
 struct choice {
     const char *word;
@@ -18,10 +27,33 @@ struct choice {
 };
 
 static const struct choice orders[] = {
-    {"fifo", ORDER_FIFO}, {"shortest", ORDER_SHORTEST}, {NULL, 0}};
+    {"fifo", ORDER_FIFO},
+    {"shortest", ORDER_SHORTEST},
+    {"remaining", ORDER_REMAINING},
+    {"attained", ORDER_ATTAINED},
+    {NULL, 0}};
 static const struct choice blocks[] = {
     {"none", BLOCK_NONE}, {"queue", BLOCK_QUEUE}, {"all", BLOCK_ALL}, {NULL, 0}};
 static const struct choice borders[] = {{"batch", 0}, {"each", 1}, {NULL, 0}};
+static const struct choice gangs[] = {
+    {"whole", GANGS_WHOLE}, {"pods", GANGS_PODS}, {NULL, 0}};
+static const struct choice quotas[] = {{"none", QUOTAS_NONE},
+                                       {"static", QUOTAS_STATIC},
+                                       {"borrow", QUOTAS_BORROW},
+                                       {"rights", QUOTAS_RIGHTS},
+                                       {NULL, 0}};
+static const struct choice reserves[] = {
+    {"none", RESERVE_NONE}, {"gangs", RESERVE_GANGS}, {"all", RESERVE_ALL}, {NULL, 0}};
+static const struct choice preempts[] = {
+    {"none", PREEMPT_NONE}, {"rights", PREEMPT_RIGHTS}, {"order", PREEMPT_ORDER}, {NULL, 0}};
+static const struct choice limits[] = {
+    {"trust", LIMITS_TRUST}, {"enforce", LIMITS_ENFORCE}, {NULL, 0}};
+static const struct choice forecasts[] = {
+    {"limit", FORECAST_LIMIT}, {"learned", FORECAST_LEARNED}, {NULL, 0}};
+static const struct choice withins[] = {
+    {"lower", WITHIN_LOWER}, {"any", WITHIN_ANY}, {NULL, 0}};
+static const struct choice acrosses[] = {
+    {"none", ACROSS_NONE}, {"lower_priority", ACROSS_LOWER_PRIORITY}, {NULL, 0}};
 static const struct choice remainders[] = {{"tightest", 0}, {"widest", 1}, {NULL, 0}};
 
 static const struct key {
@@ -39,12 +71,39 @@ static const struct key {
     {"node", KEY_TEXT, offsetof(struct policy, scorer), NULL, 1, 31},
     {"remainder", KEY_WORD, offsetof(struct policy, remainder_widest), remainders, 0, 0},
     {"mix", KEY_MIX, offsetof(struct policy, mix), NULL, 0, 0},
-    {"seed", KEY_COUNT, offsetof(struct policy, seed), NULL, 0, INT64_MAX},
+    {"seed", KEY_SEED, offsetof(struct policy, seed), NULL, 0, INT64_MAX},
     {"launch_timeout", KEY_TIME, offsetof(struct policy, launch_timeout_us), NULL, US_PER_S,
      US_PER_DAY},
     {"repair_grace", KEY_TIME, offsetof(struct policy, repair_grace_us), NULL, 0,
      US_PER_DAY},
     {"most_questions", KEY_COUNT, offsetof(struct policy, most_questions), NULL, 1, 1000000},
+    {"gangs", KEY_WORD, offsetof(struct policy, gangs), gangs, 0, 0},
+    {"attained_gpu_hours", KEY_COUNT, offsetof(struct policy, attained_gpu_hours), NULL, 1,
+     1000000},
+    {"quotas", KEY_WORD, offsetof(struct policy, quotas), quotas, 0, 0},
+    {"queues", KEY_QUEUES, offsetof(struct policy, queues), NULL, 0, 0},
+    {"usage_half_life", KEY_TIME, offsetof(struct policy, usage_half_life_us), NULL, 0,
+     3650 * US_PER_DAY},
+    {"reserve", KEY_WORD, offsetof(struct policy, reserve), reserves, 0, 0},
+    {"reservations", KEY_COUNT, offsetof(struct policy, reservations), NULL, 1, 100000},
+    {"improve_every", KEY_TIME, offsetof(struct policy, improve_every_us), NULL, US_PER_S,
+     US_PER_DAY},
+    {"limits", KEY_WORD, offsetof(struct policy, limits), limits, 0, 0},
+    {"forecast", KEY_WORD, offsetof(struct policy, forecast), forecasts, 0, 0},
+    {"forecast_quantile", KEY_COUNT, offsetof(struct policy, forecast_quantile), NULL, 50, 99},
+    {"preempt", KEY_WORD, offsetof(struct policy, preempt), preempts, 0, 0},
+    {"reclaim_within", KEY_WORD, offsetof(struct policy, within), withins, 0, 0},
+    {"reclaim_across", KEY_WORD, offsetof(struct policy, across), acrosses, 0, 0},
+    {"patience", KEY_TIME, offsetof(struct policy, patience_us), NULL, 0, 365 * US_PER_DAY},
+    {"turn_max", KEY_TIME, offsetof(struct policy, turn_max_us), NULL, US_PER_S,
+     365 * US_PER_DAY},
+    {"ghost", KEY_TIME, offsetof(struct policy, ghost_us), NULL, 0, US_PER_DAY},
+    {"protect", KEY_TIME, offsetof(struct policy, protect_us), NULL, 0, 365 * US_PER_DAY},
+    {"evictions_per_hour", KEY_COUNT, offsetof(struct policy, evictions_per_hour), NULL, 0,
+     UINT32_MAX},
+    {"spares", KEY_SPARES, offsetof(struct policy, spares), NULL, 0, 0},
+    {"moves_per_hour", KEY_COUNT, offsetof(struct policy, moves_per_hour), NULL, 0, 1000000},
+    {"moves_per_job", KEY_COUNT, offsetof(struct policy, moves_per_job), NULL, 0, 1000000},
 };
 enum { NKEYS = sizeof keys / sizeof *keys };
 
@@ -56,6 +115,16 @@ void policy_init(struct policy *p)
     p->launch_timeout_us = 10 * US_PER_MIN;
     p->repair_grace_us = 5 * US_PER_MIN;
     p->most_questions = 4096;
+    p->reservations = 10;
+    p->improve_every_us = 15 * US_PER_MIN;
+    p->forecast_quantile = 75;
+    p->attained_gpu_hours = 16;
+    p->evictions_per_hour = UINT32_MAX;
+    p->patience_us = US_PER_DAY;
+    p->turn_max_us = US_PER_DAY;
+    p->ghost_us = 10 * US_PER_MIN;
+    p->protect_us = 10 * US_PER_MIN;
+    p->moves_per_job = 1;
 }
 
 static int read_choice(const struct ynode *n, const struct key *k, uint8_t *ret,
@@ -113,8 +182,8 @@ static int read_mix(const struct ynode *n, struct policy *p, struct err *err)
     return 0;
 }
 
-static int read_key(const struct ynode *n, const struct key *k, struct policy *p,
-                    struct err *err)
+static int read_key(const struct ynode *n, const struct key *k, struct arena *a,
+                    struct policy *p, struct err *err)
 {
     char *field = (char *)p + k->offset;
     int64_t number = 0;
@@ -141,11 +210,17 @@ static int read_key(const struct ynode *n, const struct key *k, struct policy *p
         rc = ynode_i64(n, k->lo, k->hi, &number, err);
         if (rc < 0)
             return rc;
-        if (k->offset == offsetof(struct policy, seed))
-            p->seed = (uint64_t)number;
-        else
-            p->most_questions = (uint32_t)number;
+        *(uint32_t *)field = (uint32_t)number;
         return 0;
+    case KEY_SEED:
+        rc = ynode_i64(n, k->lo, k->hi, &number, err);
+        if (rc == 0)
+            p->seed = (uint64_t)number;
+        return rc;
+    case KEY_SPARES:
+        return policy_read_spares(n, a, p, err);
+    case KEY_QUEUES:
+        return policy_read_queues(n, a, p, err);
     }
     return 0;
 }
@@ -175,7 +250,7 @@ int policy_parse(const char *name, struct str text, struct arena *a, struct poli
     for (int i = 0; i < NKEYS; i++) {
         const struct ynode *n = ynode_get(root, keys[i].name);
         if (n)
-            rc = read_key(n, &keys[i], &p, err);
+            rc = read_key(n, &keys[i], a, &p, err);
         if (rc < 0)
             return rc;
     }

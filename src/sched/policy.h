@@ -6,16 +6,54 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "job/queue.h"
 
-enum policy_order { ORDER_FIFO = 0, ORDER_SHORTEST };
+enum policy_order {
+    ORDER_FIFO = 0,
+    ORDER_SHORTEST,  /* by expected run time */
+    ORDER_REMAINING, /* by what of it is left */
+    ORDER_ATTAINED   /* two classes: below and above attained_gpu_hours; each by submission */
+};
 enum policy_block {
     BLOCK_NONE = 0, /* what does not fit is skipped, others may start */
     BLOCK_QUEUE,    /* the first of each queue that does not fit blocks the queue */
     BLOCK_ALL       /* ... blocks everybody */
 };
+enum policy_gangs {
+    GANGS_WHOLE = 0, /* a gang starts whole or not at all */
+    GANGS_PODS       /* pod by pod: what has started is kept until launch_timeout */
+};
+enum policy_quotas {
+    QUOTAS_NONE = 0, /* queues are names */
+    QUOTAS_STATIC,   /* nobody beyond its guarantee */
+    QUOTAS_BORROW,   /* within the guarantee first; then whatever is free */
+    QUOTAS_RIGHTS    /* entitlements; what is lent goes back on demand (rights.h) */
+};
+enum policy_reserve {
+    RESERVE_NONE = 0,
+    RESERVE_GANGS, /* gangs that do not fit get a reservation */
+    RESERVE_ALL    /* whoever does not fit */
+};
+enum policy_preempt {
+    PREEMPT_NONE = 0,
+    PREEMPT_RIGHTS, /* who has a right may evict who has none */
+    PREEMPT_ORDER   /* who comes earlier in `order` may evict who comes later */
+};
+enum policy_limits { LIMITS_TRUST = 0, LIMITS_ENFORCE };
+enum policy_forecast { FORECAST_LIMIT = 0, FORECAST_LEARNED };
+enum policy_within { WITHIN_LOWER = 0, WITHIN_ANY };
+enum policy_across { ACROSS_NONE = 0, ACROSS_LOWER_PRIORITY };
 enum policy_mix { MIX_NONE = 0, MIX_GIVEN, MIX_TRACE, MIX_LEARN };
 
-enum { POLICY_TEXT_MAX = 1 << 20, POLICY_NAME_MAX = 63 };
+enum { POLICY_TEXT_MAX = 1 << 20, POLICY_NAME_MAX = 63, POLICY_SPARES_MAX = 16 };
+
+/* Healthy nodes kept for repair: so many in each domain of a level. */
+struct policy_spares {
+    struct str level;
+    struct str fault; /* for losses of this kind; empty: any */
+    uint32_t nodes;
+    bool lend; /* to work that may be evicted, meanwhile */
+};
 
 struct policy {
     char name[POLICY_NAME_MAX + 1];
@@ -30,11 +68,31 @@ struct policy {
     int64_t launch_timeout_us; /* a gang must be whole so soon after its launch */
     int64_t repair_grace_us;   /* a broken gang keeps its members so long */
     uint32_t most_questions;   /* placements tried in one pass */
+    uint8_t gangs;             /* enum policy_gangs */
+    uint8_t quotas;            /* enum policy_quotas */
+    uint8_t reserve;           /* enum policy_reserve */
+    uint8_t preempt;           /* enum policy_preempt */
+    uint8_t limits;            /* enum policy_limits */
+    uint8_t forecast;          /* enum policy_forecast */
+    uint8_t within, across;    /* enum policy_within, policy_across */
+    bool queues_trace;         /* queues: trace; replaced before the core sees it */
+    uint32_t reservations;     /* gangs that may hold one at a time */
+    uint32_t forecast_quantile; /* percent */
+    uint32_t attained_gpu_hours;
+    uint32_t evictions_per_hour; /* UINT32_MAX: no limit */
+    uint32_t moves_per_hour, moves_per_job;
+    int64_t improve_every_us;
+    int64_t patience_us, turn_max_us, ghost_us, protect_us;
+    int64_t usage_half_life_us; /* 0: usage orders nothing */
+    uint32_t nspares;
+    struct policy_spares spares[POLICY_SPARES_MAX];
+    struct queue_tree queues;  /* nqueues 0: none named */
     struct str mix_text;       /* lines "count cpu_milli gpu_milli gpus type|type" */
 };
 
 void policy_init(struct policy *p); /* the defaults: fifo, skip, fewest-free */
-/* Reads text into *ret; mix_text points into a. 0 or -errno, err is "name:line:col: why". */
+/* Reads text into *ret; mix_text, spares and queues
+ * point into a. 0 or -errno, err is "name:line:col: why". */
 int policy_parse(const char *name, struct str text, struct arena *a, struct policy *ret,
                  struct err *err);
 
