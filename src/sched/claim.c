@@ -28,6 +28,8 @@ static void count_in_gang(struct sched *s, const struct claim *c, int sign)
 {
     if (c->gang == NONE)
         return;
+    if (s->quota.on)
+        quota_claim(s, c, sign);
     uint32_t *n = gang_counter(&s->gangs.at[c->gang], c->phase);
     if (n)
         *n += (uint32_t)sign;
@@ -167,6 +169,8 @@ uint32_t claim_create(struct sched *s, uint32_t gang, uint32_t slot, uint8_t pha
         }
         c->shape = slot_shape(s, gang, slot);
         s->shapes.at[c->shape].refs++;
+        if (s->quota.on)
+            quota_claim(s, c, 1);
     }
     s->n_claims++;
     return id;
@@ -200,9 +204,13 @@ void claim_reshape(struct sched *s, uint32_t id, uint32_t shape)
     struct claim *c = &s->claims.at[id];
     if (c->taken && c->shape != NONE && s->shapes.at[c->shape].tagged)
         tally_claim(s, c->shape, c->use.node, -1);
+    if (s->quota.on)
+        quota_claim(s, c, -1);
     if (c->shape != NONE)
         shape_unref(s, c->shape);
     c->shape = shape;
+    if (s->quota.on)
+        quota_claim(s, c, 1);
     if (c->taken && s->shapes.at[shape].tagged)
         tally_claim(s, shape, c->use.node, 1);
 }

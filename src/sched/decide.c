@@ -434,10 +434,11 @@ static void try_lanes(struct pass *p)
 {
     struct sched *s = p->s;
     struct why why;
-    while (s->active.n && p->questions < s->policy.most_questions) {
-        uint32_t gang = s->lanes.at[s->active.at[0]].heap[0];
+    uint32_t next;
+    while (p->questions < s->policy.most_questions && (next = lane_next(s)) != NONE) {
+        uint32_t gang = s->lanes.at[next].heap[0];
         p->questions++;
-        if (place_gang(s, gang, &why)) {
+        if (quota_allows(s, gang, &why) && place_gang(s, gang, &why)) {
             launch_plan(p, gang);
         } else {
             uint32_t lane = s->gangs.at[gang].lane;
@@ -486,12 +487,12 @@ static __attribute__((noinline)) void pass(struct sched *s, struct records *out)
         attend_all(&p);
     if (s->asks.n)
         ask_checkpoints(&p);
-    if (s->active.n)
+    if (s->quota.n_active)
         try_lanes(&p);
     if (s->unsaid.n)
         say_the_rest(&p);
     s->counts.questions += p.questions;
-    uint32_t left = s->active.n;
+    uint32_t left = s->quota.n_active;
     if (left || p.same.n) {
         struct gang_ref *same = arena_alloc(&out->arena, (p.same.n + 1) * sizeof *same);
         if (p.same.n)
@@ -509,7 +510,7 @@ void sched_decide(struct sched *s, struct records *out)
 {
     if (!s->synced || !s->leading)
         return;
-    bool quiet = s->strays == NONE && s->attention == NONE && !s->asks.n && !s->active.n &&
+    bool quiet = s->strays == NONE && s->attention == NONE && !s->asks.n && !s->quota.n_active &&
                  !s->unsaid.n;
     if (!quiet) /* at most borders nobody needs anything */
         pass(s, out);

@@ -299,6 +299,7 @@ uint32_t job_create(struct sched *s, const struct job_spec *spec)
     job_set_name(s, j, spec->name);
     *j = (struct job){.name = j->name, .name_len = j->name_len, .name_room = j->name_room,
                       .live = true, .tree = tree, .queue = spec->queue, .user = spec->user,
+                      .qnode = quota_leaf(s, spec->queue),
                       .kind = spec->kind, .qos = spec->qos, .success = spec->success,
                       .on_loss = spec->on_loss, .checkpoint = spec->checkpoint,
                       .preemptible = spec->preemptible, .oracle = spec->oracle,

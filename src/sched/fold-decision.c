@@ -126,7 +126,10 @@ static void remember_refusal(struct sched *s, uint32_t gang, const struct why *w
     struct lane *l = &s->lanes.at[g->lane];
     bool asked = why->code == WHY_NEEDS_ROOM || why->code == WHY_TYPE ||
                  why->code == WHY_CONSTRAINT || why->code == WHY_CPU ||
-                 why->code == WHY_INVALID || why->code == WHY_UNSUPPORTED;
+                 why->code == WHY_INVALID || why->code == WHY_UNSUPPORTED ||
+                 why->code == WHY_PROMISED || why->code == WHY_QUOTA;
+    if (why->code == WHY_QUOTA)
+        quota_refused(s, s->jobs.at[g->job].qnode);
     if (asked && l->heap[0] == gang)
         lane_block(s, g->lane, gang, why);
 }

@@ -52,7 +52,14 @@ static void job_change(struct sched *s, uint32_t job, const struct job_spec *spe
         gang_unpend(s, j->gangs ? j->gangs[i] : j->one_gang);
     j->priority = spec->priority;
     j->expected_us = spec->expected_us;
-    j->queue = spec->queue;
+    if (j->queue != spec->queue) {
+        quota_job(s, job, -1);
+        uint32_t leaf = quota_leaf(s, spec->queue);
+        j = &s->jobs.at[job];
+        j->queue = spec->queue;
+        j->qnode = leaf;
+        quota_job(s, job, 1);
+    }
     j->time_limit_us = spec->time_limit_us;
     j->value_milli_h = spec->value_milli_h;
     j->deadline_at = spec->deadline_at;

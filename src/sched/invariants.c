@@ -45,7 +45,7 @@ static void check_lanes(const struct sched *s)
             assert(!gang_before(s, l->heap[k], l->heap[(k - 1) / 2]));
         assert((l->active_pos == NONE) == lane_is_blocked(s, l));
         if (l->active_pos != NONE)
-            assert(s->active.at[l->active_pos] == i);
+            assert(s->quota.nodes.at[l->qnode].active.at[l->active_pos] == i);
     }
     assert(pending == s->n_pending);
 }

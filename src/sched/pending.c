@@ -96,14 +96,18 @@ bool lane_is_blocked(const struct sched *s, const struct lane *l)
     return l->dry && l->blocked == l->heap[0];
 }
 
+/* Whose head has a right comes first; then the order of the queue. */
 static bool lane_before(const struct sched *s, uint32_t a, uint32_t b)
 {
-    return gang_before(s, s->lanes.at[a].heap[0], s->lanes.at[b].heap[0]);
+    uint32_t ga = s->lanes.at[a].heap[0], gb = s->lanes.at[b].heap[0];
+    if (s->gangs.at[ga].right != s->gangs.at[gb].right)
+        return s->gangs.at[ga].right;
+    return gang_before(s, ga, gb);
 }
 
-static void active_up(struct sched *s, uint32_t at)
+static void active_up(struct sched *s, uint32_t *h, uint32_t at)
 {
-    uint32_t *h = s->active.at, id = h[at];
+    uint32_t id = h[at];
     while (at > 0 && lane_before(s, id, h[(at - 1) / 2])) {
         h[at] = h[(at - 1) / 2];
         s->lanes.at[h[at]].active_pos = at;
@@ -113,11 +117,11 @@ static void active_up(struct sched *s, uint32_t at)
     s->lanes.at[id].active_pos = at;
 }
 
-static void active_down(struct sched *s, uint32_t at)
+static void active_down(struct sched *s, uint32_t *h, uint32_t n, uint32_t at)
 {
-    uint32_t *h = s->active.at, id = h[at];
-    for (uint32_t down; (down = 2 * at + 1) < s->active.n; at = down) {
-        if (down + 1 < s->active.n && lane_before(s, h[down + 1], h[down]))
+    uint32_t id = h[at];
+    for (uint32_t down; (down = 2 * at + 1) < n; at = down) {
+        if (down + 1 < n && lane_before(s, h[down + 1], h[down]))
             down++;
         if (!lane_before(s, h[down], id))
             break;
@@ -130,15 +134,17 @@ static void active_down(struct sched *s, uint32_t at)
 
 static void active_remove(struct sched *s, uint32_t lane)
 {
+    struct quota_node *q = &s->quota.nodes.at[s->lanes.at[lane].qnode];
     uint32_t at = s->lanes.at[lane].active_pos;
     s->lanes.at[lane].active_pos = NONE;
-    uint32_t last = s->active.at[--s->active.n];
+    s->quota.n_active--;
+    uint32_t last = q->active.at[--q->active.n];
     if (last == lane)
         return;
-    s->active.at[at] = last;
+    q->active.at[at] = last;
     s->lanes.at[last].active_pos = at;
-    active_up(s, at);
-    active_down(s, s->lanes.at[last].active_pos);
+    active_up(s, q->active.at, at);
+    active_down(s, q->active.at, q->active.n, s->lanes.at[last].active_pos);
 }
 
 /* The heap of lanes is compared by heads, so a lane leaves it before its head changes. */
@@ -153,8 +159,62 @@ void lane_touch(struct sched *s, uint32_t lane)
     lane_leave(s, lane);
     if (lane_is_blocked(s, &s->lanes.at[lane]))
         return;
-    vec_push(&s->active, lane);
-    active_up(s, s->active.n - 1);
+    struct quota_node *q = &s->quota.nodes.at[s->lanes.at[lane].qnode];
+    vec_push(&q->active, lane);
+    s->quota.n_active++;
+    active_up(s, q->active.at, q->active.n - 1);
+}
+
+struct next_key { /* of a queue's first lane: less is sooner */
+    bool no_right, beyond;
+    int64_t less_urgent;
+    uint64_t share;
+};
+
+static struct next_key key_of(const struct sched *s, uint32_t lane)
+{
+    uint32_t gang = s->lanes.at[lane].heap[0];
+    return (struct next_key){.no_right = !s->gangs.at[gang].right,
+                             .beyond = !quota_within(s, gang),
+                             .less_urgent = -(int64_t)s->jobs.at[s->gangs.at[gang].job].priority,
+                             .share = quota_share(s, s->lanes.at[lane].qnode)};
+}
+
+static int key_cmp(const struct next_key *a, const struct next_key *b)
+{
+    if (a->no_right != b->no_right)
+        return a->no_right - b->no_right;
+    if (a->beyond != b->beyond)
+        return a->beyond - b->beyond;
+    if (a->less_urgent != b->less_urgent)
+        return a->less_urgent < b->less_urgent ? -1 : 1;
+    return a->share < b->share ? -1 : a->share > b->share;
+}
+
+/* Without quotas all lanes stand in the root's heap. With them: whoever has a right, then
+ * within the guarantee, by priority, by the least share of its queue. O(queues). */
+uint32_t lane_next(const struct sched *s)
+{
+    const struct quota *q = &s->quota;
+    uint32_t best = NONE;
+    struct next_key least = {0};
+    if (q->n_active == 0)
+        return NONE;
+    if (!q->on)
+        return q->nodes.at[0].active.at[0];
+    for (uint32_t i = 0; i < q->nodes.n; i++) {
+        if (q->nodes.at[i].active.n == 0)
+            continue;
+        uint32_t lane = q->nodes.at[i].active.at[0];
+        struct next_key key = key_of(s, lane);
+        int cmp = best == NONE ? -1 : key_cmp(&key, &least);
+        if (cmp > 0 || (cmp == 0 && !gang_before(s, s->lanes.at[lane].heap[0],
+                                                 s->lanes.at[best].heap[0])))
+            continue;
+        best = lane;
+        least = key;
+    }
+    return best;
 }
 
 void lane_block(struct sched *s, uint32_t lane, uint32_t gang, const struct why *why)
@@ -226,6 +286,7 @@ static uint32_t lane_of(struct sched *s, uint32_t gang)
         l->tree = strict ? NONE : j->tree;
         l->root = strict ? NONE : g->root;
         l->own = own;
+        l->qnode = s->policy.block == BLOCK_ALL ? 0 : j->qnode;
         l->blocked = NONE;
         u64map_put(&s->lane_ids, key, id);
     }
@@ -310,7 +371,7 @@ void lanes_wake(struct sched *s, uint32_t node)
         return;
     for (uint32_t i = 0; i < s->lanes.n; i++) {
         struct lane *l = &s->lanes.at[i];
-        if (l->dry && l->n && (!n || lane_could(s, l, n)))
+        if (l->dry && l->n && (!n || (l->why.code != WHY_QUOTA && lane_could(s, l, n))))
             lane_wake(s, i);
     }
 }
@@ -338,6 +399,16 @@ void lanes_wake_constrained(struct sched *s)
     }
 }
 
+/* Use went down in a queue where somebody had been refused. */
+void lanes_wake_quota(struct sched *s)
+{
+    for (uint32_t i = 0; i < s->lanes.n; i++) {
+        struct lane *l = &s->lanes.at[i];
+        if (l->dry && l->n && l->why.code == WHY_QUOTA)
+            lane_wake(s, i);
+    }
+}
+
 void lanes_rebuild(struct sched *s)
 {
     VEC(uint32_t) waiting = {0};
@@ -347,7 +418,9 @@ void lanes_rebuild(struct sched *s)
         free(s->lanes.at[i].heap);
     }
     vec_clear(&s->lanes);
-    vec_clear(&s->active);
+    for (uint32_t i = 0; i < s->quota.nodes.n; i++)
+        vec_clear(&s->quota.nodes.at[i].active);
+    s->quota.n_active = 0;
     u64map_clear(&s->lane_ids);
     for (uint32_t i = 0; i < waiting.n; i++) {
         s->gangs.at[waiting.at[i]].lane = NONE;

@@ -633,6 +633,15 @@ static uint32_t leaf_size(const struct attempt *at, const struct tree_leaf *l)
     return at->s->caps & CAP_MAKE ? l->want : l->per_copy;
 }
 
+/* No larger than the quotas above it leave room for, beyond its minimum. */
+static uint32_t quota_size(const struct attempt *at, const struct tree_leaf *l, uint32_t size)
+{
+    if (!at->s->quota.on || size <= l->per_min)
+        return size;
+    uint32_t more = quota_tasks_left(at->s, at->gang, l->shape) / l->copies / l->step;
+    return more >= (size - l->per_min) / l->step ? size : l->per_min + more * l->step;
+}
+
 /* As large as still fits, leaf by leaf, by binary search between minimum and want. */
 static bool place_elastic(struct attempt *at, const uint32_t *want)
 {
@@ -795,7 +804,7 @@ bool place_gang(struct sched *s, uint32_t gang, struct why *why)
     vec_clear(&sc->spread);
     for (uint32_t i = 0; i < at.root->nleaves; i++) {
         const struct tree_leaf *l = &at.tree->leaves[at.root->leaf0 + i];
-        at.size[i] = want[i] = leaf_size(&at, l);
+        at.size[i] = want[i] = quota_size(&at, l, leaf_size(&at, l));
         at.copy[i] = 0;
         elastic = elastic || l->per_min < want[i];
     }

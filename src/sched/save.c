@@ -390,6 +390,31 @@ static void io_claims(struct io *io, struct sched *s, const uint32_t *map)
     }
 }
 
+static void io_quota(struct io *io, struct sched *s)
+{
+    struct quota *q = &s->quota;
+    ARRAY(io, &q->nodes);
+    for (uint32_t i = 0; i < q->nodes.n && !io->out; i++)
+        memset(&q->nodes.at[i].active, 0, sizeof q->nodes.at[i].active);
+    for (uint32_t i = 0; i < q->nodes.n && !io->bad; i++)
+        ARRAY(io, &q->nodes.at[i].active);
+    ARRAY(io, &q->by_word);
+    ARRAY(io, &q->users_at);
+    for (uint32_t i = 0; i < q->users_at.n && !io->out; i++)
+        u64map_put(&q->user_ids,
+                   (uint64_t)q->users_at.at[i].leaf << 32 | q->users_at.at[i].user, i);
+    FIELD(io, q->on);
+    FIELD(io, q->users);
+    FIELD(io, q->unknown_type);
+    FIELD(io, q->wake);
+    FIELD(io, q->nresources);
+    FIELD(io, q->resources);
+    FIELD(io, q->n_active);
+    FIELD(io, q->epoch_at);
+    if (q->nodes.n == 0 || q->nresources > QUOTA_RESOURCES_MAX)
+        io->bad = true;
+}
+
 static void io_lanes(struct io *io, struct sched *s)
 {
     ARRAY(io, &s->lanes); /* after the claims: restoring those must find nobody to wake */
@@ -406,7 +431,7 @@ static void io_lanes(struct io *io, struct sched *s)
         if (!io->out)
             u64map_put(&s->lane_ids, lane_key(s, l->queue, l->tree, l->root, l->own), i);
     }
-    ARRAY(io, &s->active);
+    io_quota(io, s);
     ARRAY(io, &s->unsaid);
     ARRAY(io, &s->asks);
     FIELD(io, s->attention);

@@ -13,6 +13,7 @@ struct sched *sched_create(void)
     struct sched *s = mem_zero(sizeof *s);
     s->cluster = cluster_create(&s->words);
     policy_init(&s->policy);
+    quota_policy(s);
     s->strays = s->adrift = s->attention = NONE;
     s->strays_at = INT64_MAX;
     s->scratch = scratch_create();
@@ -75,7 +76,7 @@ void sched_destroy(struct sched *s)
     vec_done(&s->tainted);
     vec_done(&s->lanes);
     u64map_done(&s->lane_ids);
-    vec_done(&s->active);
+    quota_done(&s->quota);
     vec_done(&s->unsaid);
     vec_done(&s->asks);
     heap_done(&s->timers);
@@ -95,6 +96,8 @@ static void fold_word(struct sched *s, const struct record *r)
     if (id != r->word.id)
         noop(s); /* the stream's own numbering: sched_check refuses it before */
     s->mix_stale = s->mix_stale || s->mix_unknown;
+    if (s->quota.unknown_type)
+        quota_words(s);
 }
 
 /* Whom to look at is a matter of the state: timers that came, gangs that need nothing now. */
@@ -106,6 +109,8 @@ static void fold_border(struct sched *s)
         strays_next(s);
     if (s->mix_stale)
         mix_refresh(s);
+    if (s->quota.on)
+        quota_border(s);
     timers_run(s);
     if (s->attention != NONE)
         attention_thin(s);
@@ -186,7 +191,9 @@ int64_t sched_due(const struct sched *s)
         return s->at;
     const struct heap_item *top = heap_top(&s->timers);
     int64_t at = top ? top->key : INT64_MAX;
-    return at < s->strays_at ? at : s->strays_at;
+    at = at < s->strays_at ? at : s->strays_at;
+    int64_t epoch = quota_due(s);
+    return at < epoch ? at : epoch;
 }
 
 static int check_words(const struct sched *s, const struct job_spec *spec, struct err *err)

@@ -13,6 +13,7 @@
 #include "sched/mix.h"
 #include "sched/phase.h"
 #include "sched/policy.h"
+#include "sched/quota.h"
 #include "sched/sched.h"
 
 #define NONE UINT32_MAX
@@ -108,6 +109,8 @@ struct gang {
     struct slot one;       /* slots of a gang of one */
     uint8_t phase;         /* enum gang_phase */
     bool live, attention, said, failed;
+    bool reserved;         /* pending, with planned claims that are a reservation */
+    bool right;            /* its minimum is in K1 (rights.h), as last computed */
     bool holes;            /* some slot lacks what it should have */
     uint32_t issued, running, ending, planned, done;
     uint32_t offered;      /* slots that have a task (guest worlds) */
@@ -132,6 +135,7 @@ struct job {
     uint32_t request_len;
     uint32_t tree;
     word_t queue, user;
+    uint32_t qnode;        /* its queue's place in the quota tree; 0 without quotas */
     uint8_t kind, qos, success, on_loss, checkpoint, preemptible, oracle;
     bool live, held, cancelled, ask, seen, over;
     int32_t priority;
@@ -158,7 +162,8 @@ struct lane {
     uint32_t blocked;      /* gang whose refusal blocks the lane; NONE: not blocked */
     bool dry;              /* class lane: refused; whoever comes gets the same answer */
     struct why why;
-    uint32_t active_pos;   /* in s->active; NONE: not there */
+    uint32_t qnode;        /* whose heap of active lanes it stands in */
+    uint32_t active_pos;   /* in that heap; NONE: not there */
 };
 
 enum { TREE_MEMO_BITS = 6 };
@@ -211,7 +216,7 @@ struct sched {
     uint32_t adrift;           /* claims on unknown nodes */
     VEC(struct lane) lanes;
     struct u64map lane_ids;
-    VEC(uint32_t) active;      /* heap of lanes to try, by their heads */
+    struct quota quota;        /* queues, and in each the lanes to try */
     VEC(uint32_t) unsaid;      /* gangs that came since the last pass and lack a reason */
     uint32_t attention;        /* list of gangs to look at */
     struct heap timers;        /* (at, gang, serial) */
@@ -339,6 +344,8 @@ void lane_touch(struct sched *s, uint32_t lane);   /* (re)place it in the active
 void lane_block(struct sched *s, uint32_t lane, uint32_t gang, const struct why *why);
 void lanes_wake(struct sched *s, uint32_t node);   /* room was freed there; NONE: anywhere */
 void lanes_wake_constrained(struct sched *s);
+void lanes_wake_quota(struct sched *s);            /* those that a quota refused */
+uint32_t lane_next(const struct sched *s);         /* the next to try; NONE: none */
 void lanes_rebuild(struct sched *s);               /* the policy changed */
 uint64_t lane_key(const struct sched *s, word_t queue, uint32_t tree, uint32_t root,
                   uint64_t own);
