@@ -147,7 +147,8 @@ static void room_freed(struct sched *s, uint32_t node)
     lanes_wake(s, node);
 }
 
-uint32_t claim_create(struct sched *s, uint32_t gang, uint32_t slot, uint8_t phase)
+/* In its slot, on no list yet. */
+static uint32_t claim_new(struct sched *s, uint32_t gang, uint32_t slot, uint8_t phase)
 {
     uint32_t id;
     if (s->claims_free.n) {
@@ -160,8 +161,6 @@ uint32_t claim_create(struct sched *s, uint32_t gang, uint32_t slot, uint8_t pha
     *c = (struct claim){.gang = gang, .slot = slot, .phase = phase, .live = true,
                         .shape = NONE, .next = NONE, .prev = NONE, .stray_next = NONE,
                         .since = s->at, .seen = true};
-    c->use.node = NODE_NONE;
-    node_link(s, id, &s->adrift);
     if (gang != NONE) {
         if (phase != CLAIM_STRAY) {
             gang_slot(s, gang, slot)->claim = id;
@@ -176,6 +175,36 @@ uint32_t claim_create(struct sched *s, uint32_t gang, uint32_t slot, uint8_t pha
     return id;
 }
 
+/* On its node's list, and into its room. */
+static void claim_settle(struct sched *s, uint32_t id, const struct use *u, struct str where)
+{
+    struct claim *c = &s->claims.at[id];
+    c->use = *u;
+    node_link(s, id, node_list(s, u->node));
+    if (u->node == NODE_NONE) {
+        c->where = mem_strndup(where.ptr, where.len);
+        c->where_len = (uint32_t)where.len;
+    } else if (c->phase != CLAIM_PLANNED || use_fits(s->cluster, u)) {
+        room_take(s, c);
+    }
+}
+
+uint32_t claim_create(struct sched *s, uint32_t gang, uint32_t slot, uint8_t phase)
+{
+    uint32_t id = claim_new(s, gang, slot, phase);
+    s->claims.at[id].use.node = NODE_NONE;
+    node_link(s, id, &s->adrift);
+    return id;
+}
+
+uint32_t claim_create_on(struct sched *s, uint32_t gang, uint32_t slot, uint8_t phase,
+                         const struct use *u, struct str where)
+{
+    uint32_t id = claim_new(s, gang, slot, phase);
+    claim_settle(s, id, u, where);
+    return id;
+}
+
 void claim_place(struct sched *s, uint32_t id, const struct use *u, struct str where)
 {
     struct claim *c = &s->claims.at[id];
@@ -186,14 +215,7 @@ void claim_place(struct sched *s, uint32_t id, const struct use *u, struct str w
     free(c->where);
     c->where = NULL;
     c->where_len = 0;
-    c->use = *u;
-    node_link(s, id, node_list(s, u->node));
-    if (u->node == NODE_NONE) {
-        c->where = mem_strndup(where.ptr, where.len);
-        c->where_len = (uint32_t)where.len;
-    } else if (c->phase != CLAIM_PLANNED || use_fits(s->cluster, u)) {
-        room_take(s, c);
-    }
+    claim_settle(s, id, u, where);
     if (had)
         room_freed(s, old);
 }
@@ -263,7 +285,9 @@ void claim_free(struct sched *s, uint32_t id)
     }
     free(c->name);
     free(c->where);
-    *c = (struct claim){.phase = CLAIM_NONE};
+    c->name = c->where = NULL; /* the rest is written anew by the next claim here */
+    c->phase = CLAIM_NONE;
+    c->live = false;
     vec_push(&s->claims_free, id);
     s->n_claims--;
     room_freed(s, node);

@@ -32,21 +32,15 @@ static void emit(struct pass *p)
     sched_fold(p->s, &p->out->list.at[p->out->list.n - 1]);
 }
 
-/* Names that a decision points to must outlive the entity (its last claim may go). */
-static struct gang_ref kept_gang(struct pass *p, uint32_t gang)
-{
-    struct gang_ref ref = gang_ref_of(p->s, gang);
-    ref.job = arena_str(&p->out->arena, ref.job);
-    return ref;
-}
-
+/* A decision names its gang by the job's own text: it stays where it is, even if the job dies
+ * in this pass, until a later job_set takes its slot. */
 static struct task_ref ref_of_claim(struct pass *p, uint32_t claim)
 {
     const struct sched *s = p->s;
     const struct claim *c = &s->claims.at[claim];
     struct task_ref ref = {.launch = c->launch};
     if (c->gang != NONE) {
-        ref.gang = kept_gang(p, c->gang);
+        ref.gang = gang_ref_of(s, c->gang);
         ref.slot = slot_ref_of(s, c->gang, c->slot);
         const struct slot *sl = gang_slot(p->s, c->gang, c->slot);
         if (c->phase != CLAIM_STRAY && sl->task)
@@ -221,13 +215,13 @@ static void emit_seats(struct pass *p, uint32_t gang, int kind, const struct sea
         r->launch.plan = s->plan_n + 1;
         r->launch.stage = g->phase == GANG_PENDING ? 0 : g->stage + 1;
         r->launch.launch = (uint64_t)s->term << 40 | (s->launch_n + 1);
-        r->launch.gang = kept_gang(p, gang);
+        r->launch.gang = gang_ref_of(s, gang);
         r->launch.nseats = n;
         r->launch.seats = seats;
         r->launch.launch_by = s->at + s->policy.launch_timeout_us;
     } else {
         r->hold.plan = s->plan_n;
-        r->hold.gang = kept_gang(p, gang);
+        r->hold.gang = gang_ref_of(s, gang);
         r->hold.nseats = n;
         r->hold.seats = seats;
         r->hold.until = s->at + s->policy.launch_timeout_us;
@@ -279,7 +273,7 @@ static void let_go_spoiled(struct pass *p, uint32_t gang)
         return;
     struct record *r = add(p, DE_HOLD);
     r->hold.plan = s->plan_n + 1;
-    r->hold.gang = kept_gang(p, gang);
+    r->hold.gang = gang_ref_of(s, gang);
     r->hold.until = s->at;
     r->why = (struct why){.code = WHY_FAULT};
     emit(p);
@@ -322,13 +316,14 @@ static bool same_reason(const struct why *a, const struct why *b)
 
 static void say(struct pass *p, uint32_t gang, const struct why *why)
 {
-    struct gang *g = &p->s->gangs.at[gang];
+    const struct sched *s = p->s;
+    const struct gang *g = &s->gangs.at[gang];
     if (g->said && same_reason(&g->why, why)) {
-        vec_push(&p->same, kept_gang(p, gang)); /* folded with the pass */
+        vec_push(&p->same, gang_ref_of(s, gang)); /* folded with the pass */
         return;
     }
     struct record *r = add(p, DE_SAY);
-    r->say.gang = kept_gang(p, gang);
+    r->say.gang = gang_ref_of(s, gang);
     r->why = *why;
     emit(p);
 }

@@ -352,7 +352,9 @@ void job_destroy(struct sched *s, uint32_t job)
     tree_unref(s, j->tree);
     free(j->request);
     free(j->gangs);
-    *j = (struct job){.name = j->name, .name_room = j->name_room};
+    j->request = NULL; /* the rest is written anew by the next job here */
+    j->gangs = NULL;
+    j->live = false;
     vec_push(&s->jobs_free, job);
     s->n_jobs--;
 }
@@ -388,10 +390,10 @@ void gang_destroy(struct sched *s, uint32_t gang)
             shape_unref(s, sl->shape);
     }
     free(g->slots);
-    uint32_t next = g->attention_next;
-    bool attention = g->attention;
-    *g = (struct gang){.attention = attention, .attention_next = next, .lane = NONE};
-    if (!attention) /* else decide's pass unlinks it first */
+    g->slots = NULL; /* the rest is written anew by the next gang here */
+    g->lane = NONE;
+    g->live = false;
+    if (!g->attention) /* else decide's pass unlinks it first */
         vec_push(&s->gangs_free, gang);
 }
 

@@ -11,21 +11,22 @@ static uint32_t seat_claim(struct sched *s, uint32_t gang, const struct seat *se
     uint32_t node = node_find(s, seat->node);
     if (slot == NONE)
         return NONE;
-    struct slot *sl = gang_slot(s, gang, slot);
-    uint32_t id = sl->claim;
-    if (id == NONE)
-        id = claim_create(s, gang, slot, phase);
     struct use u;
     uint64_t devs = seat->devs;
     if (node != NODE_NONE)
         devs &= node_devs(&s->cluster->nodes[node]);
-    use_of_shape(s, s->claims.at[id].shape, node, devs, seat->slices, &u);
-    const struct use *old = &s->claims.at[id].use;
-    bool same = old->node == u.node && old->devs == u.devs && old->slices == u.slices &&
-                s->claims.at[id].taken;
-    if (!same)
-        claim_place(s, id, &u, seat->node);
-    claim_phase(s, id, phase);
+    uint32_t id = gang_slot(s, gang, slot)->claim;
+    uint32_t shape = id == NONE ? slot_shape(s, gang, slot) : s->claims.at[id].shape;
+    use_of_shape(s, shape, node, devs, seat->slices, &u);
+    if (id == NONE) {
+        id = claim_create_on(s, gang, slot, phase, &u, seat->node);
+    } else {
+        const struct claim *old = &s->claims.at[id];
+        if (!old->taken || old->use.node != u.node || old->use.devs != u.devs ||
+            old->use.slices != u.slices)
+            claim_place(s, id, &u, seat->node);
+        claim_phase(s, id, phase);
+    }
     struct claim *c = &s->claims.at[id];
     c->launch = launch;
     c->asked = c->ours = false;

@@ -94,8 +94,20 @@ static uint64_t report_devs(struct sched *s, const struct record *r, uint32_t sh
     return n->healthy & -n->healthy;
 }
 
+/* The usual report: the task is where we sent it, on the devices that we chose. (Slices are
+ * looked at one by one, and what has no shape is taken as it is reported.) */
+static bool report_is_known(const struct sched *s, const struct record *r,
+                            const struct claim *c)
+{
+    return c->taken && c->shape != NONE && c->use.mode != GPU_MIG &&
+           c->use.devs == r->task_at.devs &&
+           str_eq(cluster_node_name(s->cluster, c->use.node), r->task_at.node);
+}
+
 static void task_move(struct sched *s, const struct record *r, uint32_t claim)
 {
+    if (report_is_known(s, r, &s->claims.at[claim]))
+        return;
     uint32_t shape = s->claims.at[claim].shape;
     s->last_node = s->claims.at[claim].use.node; /* as a rule it is where we sent it */
     uint32_t node = node_find(s, r->task_at.node);

@@ -401,11 +401,16 @@ static bool timer_is_valid(const struct sched *s, const struct heap_item *t)
     return g->live && g->timer == (uint32_t)t->tie;
 }
 
-/* At a border: whose time has come is attended, or may be tried again. */
-void timers_run(struct sched *s)
+static bool timer_is_due(const struct sched *s)
 {
-    const struct heap_item *top;
-    while ((top = heap_top(&s->timers)) && (top->key <= s->at || !timer_is_valid(s, top))) {
+    const struct heap_item *top = heap_top(&s->timers);
+    return top && (top->key <= s->at || !timer_is_valid(s, top));
+}
+
+/* Whose time has come is attended, or may be tried again. */
+static __attribute__((noinline)) void timers_fire(struct sched *s)
+{
+    while (timer_is_due(s)) {
         struct heap_item t = heap_pop(&s->timers);
         if (!timer_is_valid(s, &t))
             continue;
@@ -420,6 +425,12 @@ void timers_run(struct sched *s)
         if (next != INT64_MAX)
             gang_timer(s, t.item, next);
     }
+}
+
+void timers_run(struct sched *s)
+{
+    if (timer_is_due(s)) /* at most borders none is */
+        timers_fire(s);
 }
 
 /* Gangs that were parked may go into their lanes: what kept all of them is over. */

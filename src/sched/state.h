@@ -320,6 +320,9 @@ static inline uint32_t slot_leaf(const struct sched *s, uint32_t gang, uint32_t 
 
 /* claim.c */
 uint32_t claim_create(struct sched *s, uint32_t gang, uint32_t slot, uint8_t phase);
+/* The same and claim_place in one. */
+uint32_t claim_create_on(struct sched *s, uint32_t gang, uint32_t slot, uint8_t phase,
+                         const struct use *u, struct str where);
 /* Sets use (and takes its room, when the phase holds room); u->node may be NODE_NONE. */
 void claim_place(struct sched *s, uint32_t claim, const struct use *u, struct str where);
 void claim_reshape(struct sched *s, uint32_t claim, uint32_t shape);
@@ -376,7 +379,7 @@ bool gang_succeeded(struct sched *s, uint32_t gang);
 void job_attend(struct sched *s, uint32_t job);
 void job_cancel(struct sched *s, uint32_t job);        /* the job may be gone after it */
 void attention_thin(struct sched *s);
-void timers_run(struct sched *s);
+void timers_run(struct sched *s);                      /* at a border */
 void gangs_unpark(struct sched *s);
 bool gang_is_below(const struct sched *s, uint32_t gang);
 uint32_t leaf_copy_has(const struct sched *s, uint32_t gang, const struct tree_leaf *l,
