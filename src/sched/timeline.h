@@ -5,7 +5,8 @@
  * until takes it back exactly, in any order, also when time has passed in between or
  * only the rest [x, until) is given back. What lies before `now` is forgotten. A node
  * may be booked beyond what it has (the world overcommits): its free count is then
- * negative, and it is offered to nobody during that time.
+ * negative, and it is offered to nobody during that time; one more than 128 below zero
+ * is offered to nobody at all until that has passed.
  *
  * The count is all it knows: devices, GPU types and CPUs are the caller's (one timeline
  * a GPU type, `usable` for everything else). A running claim is booked
@@ -87,8 +88,8 @@ struct timeline_ask {
 
 struct timeline_found {
     int64_t start;
-    uint32_t domain;                  /* index in ask->domains; 0 if there are none */
-    VEC(struct timeline_seat) seats;  /* by rank; memory is reused */
+    uint32_t domain;                 /* index in ask->domains; 0 if there are none */
+    VEC(struct timeline_seat) seats; /* by rank; memory is reused */
 };
 void timeline_found_done(struct timeline_found *found);
 
@@ -108,8 +109,8 @@ bool timeline_earliest(struct timeline *t, const struct timeline_ask *ask,
 bool timeline_improve(struct timeline *t, const struct timeline_ask *ask,
                       struct timeline_found *own);
 
-/* A full conservative plan: each ask in turn is booked on t at its earliest start, so no
- * later one delays an earlier one. ret_start[i]: its start, -1: never. Use a clone
+/* A full conservative plan: each ask in turn is booked on t at its earliest start, so
+ * no later one delays an earlier one. ret_start[i]: its start, -1: never. Use a clone
  * where the bookings are not wanted. Same starts and bookings as timeline_earliest and
  * timeline_book_seats one by one, but far cheaper. Returns how many have a start. */
 uint32_t timeline_plan(struct timeline *t, const struct timeline_ask *asks, uint32_t n,
@@ -117,8 +118,8 @@ uint32_t timeline_plan(struct timeline *t, const struct timeline_ask *asks, uint
 
 /* Asserts all that must hold. */
 void timeline_check(const struct timeline *t);
-/* Order-free hash of what is booked after now; equal timelines, equal digests. */
-uint64_t timeline_digest(const struct timeline *t);
+/* Is the same free on each node at all times from now on? For tests: slow. */
+bool timeline_equal(const struct timeline *a, const struct timeline *b);
 size_t timeline_bytes(const struct timeline *t); /* all memory it holds */
 
 #endif
