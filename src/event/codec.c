@@ -691,6 +691,10 @@ static void decision_fields_plan(struct io *io, struct record *r)
         word(io, &r->hold.domain, "domain");
         u32(io, &r->hold.count, "count");
         i64(io, &r->hold.until, "until");
+        i64(io, &r->hold.start, "start");
+        i64(io, &r->hold.by, "by");
+        i64(io, &r->hold.expected, "expected");
+        u8(io, &r->hold.what, "what");
         seat_items(io, &r->hold.seats, &r->hold.nseats);
         break;
     }

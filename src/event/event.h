@@ -149,6 +149,10 @@ struct seat {
     uint16_t slices; /* mig: memory slices on that device */
 };
 
+enum hold_what {
+    HOLD_STAGE = 0, /* for a later stage, or behind victims that still end */
+    HOLD_RESERVE    /* for a gang that waits: a domain and a time kept for it */
+};
 enum stop_mode { STOP_PREEMPT = 0, STOP_MOVE, STOP_END };
 enum stop_first { STOP_NOW = 0, STOP_CHECKPOINT };
 
@@ -185,7 +189,9 @@ struct record {
         struct { uint32_t plan, stage, nseats; uint64_t launch; struct gang_ref gang; const struct seat *seats; int64_t launch_by; } launch;
         struct { uint32_t plan, ntasks; uint64_t stop; const struct task_ref *tasks; int64_t deadline; int64_t grace_us; uint8_t mode, first; } stop;
         struct { struct str job; int64_t deadline; uint8_t what; } ask;
-        struct { uint32_t plan, nseats; struct gang_ref gang; const struct seat *seats; word_t domain_level, domain; uint32_t count; int64_t until; } hold;
+        /* what: for how long; reserve: from `start` on, promised no later than `by` (0: no
+         * promise, a blocker has no limit), forecast for `expected` */
+        struct { uint32_t plan, nseats; struct gang_ref gang; const struct seat *seats; word_t domain_level, domain; uint32_t count; int64_t until, start, by, expected; uint8_t what; } hold;
         struct { struct str node; bool on; } cordon;
         struct { struct gang_ref gang; struct str node; } say; /* why carries the reason */
         /* left: questions cut off by the bound of one pass; same: asked again, same answer */

@@ -10,7 +10,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 
-#include "sched/state.h"
+#include "sched/future.h"
 
 enum { IDLE_OK = LEDGER_UNATTRIBUTED }; /* in put[]: idle and healthy, cause decided late */
 
@@ -83,6 +83,10 @@ void account_node(struct sched *s, uint32_t node)
         put[n->state == NODE_DRAINED || n->cordoned ? 5 : 6] = healthy;
     }
     a->ordinary = fits && !n->gone && node_is_usable(n);
+    if (s->scratch_future)
+        future_node(s, node);
+    if (!a->ordinary && node_is_reserved(s, node))
+        s->reserve_check = true;
     for (int i = 0; i < NODE_PUTS; i++) {
         s->now_put[cause_of_put[i]] += put[i] - a->put[i];
         a->put[i] = put[i];
@@ -127,6 +131,12 @@ void account_claim(struct sched *s, const struct claim *c, int sign)
     if (c->phase != CLAIM_PLANNED)
         s->used_milli += milli;
     account_put(s, c->use.node, hold_of(c), milli);
+}
+
+/* Free devices that a reservation keeps. */
+void account_guard(struct sched *s, const struct use *u, int sign)
+{
+    account_put(s, u->node, 3, sign * 1000 * (int64_t)__builtin_popcountll(u->devs));
 }
 
 void account_phase(struct sched *s, struct claim *c, uint8_t phase)

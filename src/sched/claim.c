@@ -6,7 +6,7 @@
  * given back. SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 
-#include "sched/state.h"
+#include "sched/future.h"
 
 static uint32_t *gang_counter(struct gang *g, uint8_t phase)
 {
@@ -97,7 +97,8 @@ static void planned_rise(struct sched *s, uint32_t node)
         uint32_t best = NONE;
         for (uint32_t i = s->node_claims.at[node]; i != NONE; i = s->claims.at[i].next) {
             const struct claim *c = &s->claims.at[i];
-            if (!c->taken && c->phase == CLAIM_PLANNED && use_fits(s->cluster, &c->use) &&
+            if (!c->taken && c->phase == CLAIM_PLANNED && !claim_is_reserved(s, c) &&
+                use_fits(s->cluster, &c->use) &&
                 (best == NONE || planned_before(s, i, best)))
                 best = i;
         }
@@ -143,8 +144,38 @@ static void room_freed(struct sched *s, uint32_t node)
     s->free_epoch++;
     if (node == NODE_NONE)
         return;
+    if (node_is_reserved(s, node))
+        reserve_lift_node(s, node);
     planned_rise(s, node);
+    if (node_is_reserved(s, node))
+        reserve_settle_node(s, node);
     lanes_wake(s, node);
+}
+
+/* Reservations there keep what is left of their room. */
+static void room_take_over(struct sched *s, uint32_t id)
+{
+    uint32_t node = s->claims.at[id].use.node;
+    bool kept = node_is_reserved(s, node);
+    if (kept)
+        reserve_lift_node(s, node);
+    room_take(s, &s->claims.at[id]);
+    if (kept)
+        reserve_settle_node(s, node);
+}
+
+bool claim_grab(struct sched *s, uint32_t id)
+{
+    struct claim *c = &s->claims.at[id];
+    if (c->taken || !use_fits(s->cluster, &c->use))
+        return false;
+    room_take(s, c);
+    return true;
+}
+
+void claim_ungrab(struct sched *s, uint32_t id)
+{
+    room_give(s, &s->claims.at[id]);
 }
 
 /* In its slot, on no list yet. */
@@ -184,9 +215,25 @@ static void claim_settle(struct sched *s, uint32_t id, const struct use *u, stru
     if (u->node == NODE_NONE) {
         c->where = mem_strndup(where.ptr, where.len);
         c->where_len = (uint32_t)where.len;
-    } else if (c->phase != CLAIM_PLANNED || use_fits(s->cluster, u)) {
+    } else if (c->phase != CLAIM_PLANNED) {
+        room_take_over(s, id);
+    } else if (!claim_is_reserved(s, c) && use_fits(s->cluster, u)) {
         room_take(s, c);
     }
+    if (s->scratch_future)
+        future_claim(s, id);
+}
+
+void claim_reserve(struct sched *s, uint32_t gang, uint32_t slot, uint32_t node, uint64_t devs)
+{
+    struct use u;
+    uint32_t shape = slot_shape(s, gang, slot);
+    use_of_shape(s, shape, node, devs, 0, &u);
+    if (node_is_reserved(s, node))
+        reserve_lift_node(s, node);
+    claim_create_on(s, gang, slot, CLAIM_PLANNED, &u, (struct str){0});
+    reserve_count(s, node, 1);
+    reserve_settle_node(s, node);
 }
 
 uint32_t claim_create(struct sched *s, uint32_t gang, uint32_t slot, uint8_t phase)
@@ -251,10 +298,10 @@ void claim_phase(struct sched *s, uint32_t id, uint8_t phase)
         account_phase(s, c, phase);
     c->phase = phase;
     count_in_gang(s, c, 1);
-    if (c->taken)
-        return;
-    if (c->use.node != NODE_NONE && phase != CLAIM_PLANNED)
-        room_take(s, c); /* it really is there, whatever lies beneath */
+    if (!c->taken && c->use.node != NODE_NONE && phase != CLAIM_PLANNED)
+        room_take_over(s, id); /* it really is there, whatever lies beneath */
+    if (s->scratch_future)
+        future_claim(s, id);
 }
 
 void claim_free(struct sched *s, uint32_t id)
@@ -290,6 +337,8 @@ void claim_free(struct sched *s, uint32_t id)
     c->live = false;
     vec_push(&s->claims_free, id);
     s->n_claims--;
+    if (s->scratch_future)
+        future_claim(s, id);
     room_freed(s, node);
 }
 

@@ -10,16 +10,9 @@
 #include <assert.h>
 
 #include "base/hash.h"
-#include "sched/place.h"
+#include "sched/decide.h"
 
-struct pass {
-    struct sched *s;
-    struct records *out;
-    uint32_t questions;
-    VEC(struct gang_ref) same;
-};
-
-static struct record *add(struct pass *p, int kind)
+struct record *pass_add(struct pass *p, int kind)
 {
     struct record *r = records_add(p->out, kind);
     r->at = p->s->at;
@@ -27,7 +20,7 @@ static struct record *add(struct pass *p, int kind)
     return r;
 }
 
-static void emit(struct pass *p)
+void pass_emit(struct pass *p)
 {
     sched_fold(p->s, &p->out->list.at[p->out->list.n - 1]);
 }
@@ -75,14 +68,14 @@ static void stop_gang(struct pass *p, uint32_t gang, uint8_t mode, uint16_t code
     }
     if (k == 0)
         return;
-    struct record *r = add(p, DE_STOP);
+    struct record *r = pass_add(p, DE_STOP);
     r->stop.plan = s->plan_n + 1;
     r->stop.stop = (uint64_t)s->term << 40 | (s->stop_n + 1);
     r->stop.ntasks = k;
     r->stop.tasks = refs;
     r->stop.mode = mode;
     r->why = (struct why){.code = code, .need = g->target, .have = g->running + g->done};
-    emit(p);
+    pass_emit(p);
 }
 
 static void stop_strays(struct pass *p)
@@ -101,7 +94,7 @@ static void stop_strays(struct pass *p)
     struct task_ref *refs = arena_alloc(&p->out->arena, n * sizeof *refs);
     for (uint32_t i = 0; i < n; i++)
         refs[i] = ref_of_claim(p, ids[i]);
-    struct record *r = add(p, DE_STOP);
+    struct record *r = pass_add(p, DE_STOP);
     r->stop.plan = s->plan_n + 1;
     r->stop.stop = (uint64_t)s->term << 40 | (s->stop_n + 1);
     r->stop.ntasks = n;
@@ -109,7 +102,7 @@ static void stop_strays(struct pass *p)
     r->stop.mode = STOP_END;
     r->why.code = WHY_STRAY;
     r->why.have = n;
-    emit(p);
+    pass_emit(p);
 }
 
 static bool group_started(struct sched *s, uint32_t gang, uint16_t group, uint8_t how)
@@ -208,7 +201,7 @@ static void emit_seats(struct pass *p, uint32_t gang, int kind, const struct sea
 {
     struct sched *s = p->s;
     const struct gang *g = &s->gangs.at[gang];
-    struct record *r = add(p, kind);
+    struct record *r = pass_add(p, kind);
     r->why = why;
     s->last_job = g->job; /* fold asks for it by name now */
     if (kind == DE_LAUNCH) {
@@ -226,11 +219,11 @@ static void emit_seats(struct pass *p, uint32_t gang, int kind, const struct sea
         r->hold.seats = seats;
         r->hold.until = s->at + s->policy.launch_timeout_us;
     }
-    emit(p);
+    pass_emit(p);
 }
 
 /* Launch what the plan holds; what waits for a group of its own gang is held. */
-static void launch_plan(struct pass *p, uint32_t gang)
+void pass_launch(struct pass *p, uint32_t gang)
 {
     struct sched *s = p->s;
     struct scratch *sc = s->scratch;
@@ -271,12 +264,12 @@ static void let_go_spoiled(struct pass *p, uint32_t gang)
     }
     if (!spoiled)
         return;
-    struct record *r = add(p, DE_HOLD);
+    struct record *r = pass_add(p, DE_HOLD);
     r->hold.plan = s->plan_n + 1;
     r->hold.gang = gang_ref_of(s, gang);
     r->hold.until = s->at;
     r->why = (struct why){.code = WHY_FAULT};
-    emit(p);
+    pass_emit(p);
 }
 
 /* Held room whose turn has come (a later stage, or a launch that was throttled). */
@@ -314,7 +307,7 @@ static bool same_reason(const struct why *a, const struct why *b)
            bucket(a->have) == bucket(b->have);
 }
 
-static void say(struct pass *p, uint32_t gang, const struct why *why)
+void pass_say(struct pass *p, uint32_t gang, const struct why *why)
 {
     const struct sched *s = p->s;
     const struct gang *g = &s->gangs.at[gang];
@@ -322,10 +315,10 @@ static void say(struct pass *p, uint32_t gang, const struct why *why)
         vec_push(&p->same, gang_ref_of(s, gang)); /* folded with the pass */
         return;
     }
-    struct record *r = add(p, DE_SAY);
+    struct record *r = pass_add(p, DE_SAY);
     r->say.gang = gang_ref_of(s, gang);
     r->why = *why;
-    emit(p);
+    pass_emit(p);
 }
 
 static void mend(struct pass *p, uint32_t gang)
@@ -337,9 +330,9 @@ static void mend(struct pass *p, uint32_t gang)
         return;
     p->questions++;
     if (place_missing(s, gang, &why))
-        launch_plan(p, gang);
+        pass_launch(p, gang);
     else
-        say(p, gang, &why);
+        pass_say(p, gang, &why);
 }
 
 static void attend_broken(struct pass *p, uint32_t gang)
@@ -418,10 +411,10 @@ static void ask_checkpoints(struct pass *p)
         const struct job *j = &s->jobs.at[s->asks.at[i]];
         if (!j->live || !j->ask)
             continue;
-        struct record *r = add(p, DE_ASK);
+        struct record *r = pass_add(p, DE_ASK);
         r->ask.job = arena_str(&p->out->arena, job_name(j));
         r->ask.deadline = s->at + (j->ckpt_save_us ? j->ckpt_save_us : 60 * 1000000);
-        emit(p);
+        pass_emit(p);
     }
 }
 
@@ -433,11 +426,11 @@ static void try_lanes(struct pass *p)
     while (p->questions < s->policy.most_questions && (next = lane_next(s)) != NONE) {
         uint32_t gang = s->lanes.at[next].heap[0];
         p->questions++;
-        if (quota_allows(s, gang, &why) && place_gang(s, gang, &why)) {
-            launch_plan(p, gang);
-        } else {
+        if (quota_allows(s, gang, &why) && pass_place(p, gang, &why)) {
+            pass_launch(p, gang);
+        } else if (why.code == WHY_QUOTA || !pass_reserve(p, gang)) {
             uint32_t lane = s->gangs.at[gang].lane;
-            say(p, gang, &why);
+            pass_say(p, gang, &why);
             if (!lane_is_blocked(s, &s->lanes.at[lane])) /* same answer: no record of it */
                 lane_block(s, lane, gang, &s->gangs.at[gang].why);
         }
@@ -470,7 +463,7 @@ static void say_the_rest(struct pass *p)
                                    .who = digest_bytes(head.ptr, head.len, 0)};
             }
         }
-        say(p, gang, &why);
+        pass_say(p, gang, &why);
     }
 }
 
@@ -482,6 +475,8 @@ static __attribute__((noinline)) void pass(struct sched *s, struct records *out)
         attend_all(&p);
     if (s->asks.n)
         ask_checkpoints(&p);
+    if (pass_reserves_due(s))
+        pass_reserves(&p);
     if (s->quota.n_active)
         try_lanes(&p);
     if (s->unsaid.n)
@@ -492,11 +487,11 @@ static __attribute__((noinline)) void pass(struct sched *s, struct records *out)
         struct gang_ref *same = arena_alloc(&out->arena, (p.same.n + 1) * sizeof *same);
         if (p.same.n)
             memcpy(same, p.same.at, p.same.n * sizeof *same);
-        struct record *r = add(&p, DE_PASS);
+        struct record *r = pass_add(&p, DE_PASS);
         r->pass.left = left;
         r->pass.nsame = p.same.n;
         r->pass.same = same;
-        emit(&p);
+        pass_emit(&p);
     }
     vec_done(&p.same);
 }
@@ -506,7 +501,7 @@ void sched_decide(struct sched *s, struct records *out)
     if (!s->synced || !s->leading)
         return;
     bool quiet = s->strays == NONE && s->attention == NONE && !s->asks.n && !s->quota.n_active &&
-                 !s->unsaid.n;
+                 !s->unsaid.n && !pass_reserves_due(s);
     if (!quiet) /* at most borders nobody needs anything */
         pass(s, out);
 }

@@ -138,6 +138,16 @@ static uint64_t slots_digest(const struct gang *g)
     return h;
 }
 
+static uint64_t reservation_digest(const struct sched *s, const struct reservation *r)
+{
+    const uint64_t fields[] = {r->taken, r->nclaims, (uint64_t)r->start, (uint64_t)r->by,
+                               (uint64_t)r->expected, (uint64_t)r->made_at};
+    uint64_t h = digest_mix(79, gang_name_digest(s, r->gang));
+    for (uint32_t k = 0; k < sizeof fields / sizeof *fields; k++)
+        h = digest_mix(h, fields[k]);
+    return h;
+}
+
 static uint64_t gang_digest(const struct sched *s, uint32_t i)
 {
     const struct gang *g = &s->gangs.at[i];
@@ -212,7 +222,10 @@ uint64_t sched_digest(const struct sched *s, enum digest_kind kind)
     for (uint32_t i = 0; i < s->lanes.n; i++)
         if (s->lanes.at[i].n)
             sum += lane_digest(s, &s->lanes.at[i]);
+    for (uint32_t i = 0; i < s->reserves.n; i++)
+        sum += reservation_digest(s, &s->reserves.at[i]);
     uint64_t h = digest_mix(91, s->launch_n);
+    h = digest_mix(h, (uint64_t)s->improve_at);
     h = digest_mix(h, s->stop_n);
     h = digest_mix(h, (uint64_t)s->term << 32 | s->caps);
     h = digest_mix(h, (uint64_t)s->synced << 1 | s->leading);

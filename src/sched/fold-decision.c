@@ -73,6 +73,16 @@ static void fold_hold(struct sched *s, const struct record *r)
         noop(s);
         return;
     }
+    if (r->hold.what == HOLD_RESERVE) {
+        s->plan_n = r->hold.plan > s->plan_n ? r->hold.plan : s->plan_n;
+        if (r->hold.nseats)
+            reserve_fold(s, gang, r);
+        else if (s->gangs.at[gang].reserved) {
+            gang_unpend(s, gang);
+            gang_wait(s, gang);
+        }
+        return;
+    }
     if (r->hold.nseats == 0) { /* let go */
         for (uint32_t i = 0; i < s->gangs.at[gang].nslots; i++) {
             uint32_t c = gang_slot(s, gang, i)->claim;

@@ -56,6 +56,7 @@ void fold_policy(struct sched *s, struct str text)
         p.mix_text = arena_str(&s->policy_arena, p.mix_text);
         s->policy = p;
         s->mix_stale = true;
+        reserve_forget(s);
         quota_policy(s);
         scratch_forget(s);
         lanes_rebuild(s);

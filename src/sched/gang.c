@@ -139,7 +139,7 @@ void gang_wait(struct sched *s, uint32_t gang)
     struct gang *g = &s->gangs.at[gang];
     struct why why;
     g->phase = GANG_PENDING;
-    if (g->lane != NONE)
+    if (g->lane != NONE || g->reserved)
         return;
     if (gang_may_try(s, gang, &why)) {
         gang_pend(s, gang);

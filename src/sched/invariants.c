@@ -26,9 +26,10 @@ static void check_gang(struct sched *s, uint32_t id)
     assert(done == g->done && offered == g->offered);
     /* no half gang waits: what is pending holds nothing */
     if (g->phase == GANG_PENDING || g->phase == GANG_OVER)
-        assert(gang_alive(g) == 0 && g->planned == 0);
+        assert(gang_alive(g) == 0 && (g->planned == 0 || g->reserved));
     else
         assert(g->lane == NONE && gang_alive(g) > 0);
+    assert(!g->reserved || (g->phase == GANG_PENDING && g->lane == NONE));
     if (g->phase == GANG_RUNNING)
         assert(g->running + g->done >= g->target);
     if (g->lane != NONE)
@@ -47,7 +48,7 @@ static void check_lanes(const struct sched *s)
         if (l->active_pos != NONE)
             assert(s->quota.nodes.at[l->qnode].active.at[l->active_pos] == i);
     }
-    assert(pending == s->n_pending);
+    assert(pending + s->reserves.n == s->n_pending);
 }
 
 static void check_claims(const struct sched *s)

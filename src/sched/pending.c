@@ -246,15 +246,27 @@ static uint64_t gang_own(const struct sched *s, const struct gang *g)
     return own;
 }
 
-uint64_t lane_key(const struct sched *s, word_t queue, uint32_t tree, uint32_t root,
-                  uint64_t own)
+/* Of queue, tree, root and what sets its gangs apart. */
+uint64_t lane_key(const struct sched *s, const struct lane *l)
 {
     if (s->policy.block == BLOCK_ALL)
         return 0;
     if (s->policy.block == BLOCK_QUEUE)
-        return queue;
-    uint64_t key = (uint64_t)(queue & 0xffff) << 44 | (uint64_t)tree << 8 | root;
-    return own ? digest_mix(own, key) >> 1 : key;
+        return l->queue;
+    uint64_t key = (uint64_t)(l->queue & 0xffff) << 44 | (uint64_t)l->tree << 8 | l->root;
+    if (l->octave)
+        key = digest_mix(l->octave, key) >> 1;
+    return l->own ? digest_mix(l->own, key) >> 1 : key;
+}
+
+/* With reservations a gang that ends soon may start where a longer one may not: gangs whose
+ * limits are alike to a factor of two share an answer. */
+static uint32_t limit_octave(const struct sched *s, const struct job *j)
+{
+    if (s->policy.reserve == RESERVE_NONE)
+        return 0;
+    uint64_t seconds = (uint64_t)j->time_limit_us / 1000000;
+    return seconds ? 65 - (uint32_t)__builtin_clzll(seconds) : 1;
 }
 
 /* A lane for a key of its own; one that has emptied is taken first. */
@@ -264,7 +276,7 @@ static uint32_t lane_add(struct sched *s, uint64_t own)
         struct lane *l = &s->lanes.at[i];
         if (l->n || !l->own)
             continue;
-        u64map_del(&s->lane_ids, lane_key(s, l->queue, l->tree, l->root, l->own));
+        u64map_del(&s->lane_ids, lane_key(s, l));
         return i;
     }
     vec_push(&s->lanes, (struct lane){.active_pos = NONE});
@@ -277,7 +289,9 @@ static uint32_t lane_of(struct sched *s, uint32_t gang)
     const struct job *j = &s->jobs.at[g->job];
     bool strict = s->policy.block != BLOCK_NONE;
     uint64_t own = strict ? 0 : gang_own(s, g);
-    uint64_t key = lane_key(s, j->queue, j->tree, g->root, own);
+    struct lane as = {.queue = j->queue, .tree = j->tree, .root = g->root, .own = own,
+                      .octave = strict ? 0 : limit_octave(s, j)};
+    uint64_t key = lane_key(s, &as);
     uint32_t id = u64map_get(&s->lane_ids, key);
     if (id == MAP_NONE) {
         id = lane_add(s, own);
@@ -286,6 +300,7 @@ static uint32_t lane_of(struct sched *s, uint32_t gang)
         l->tree = strict ? NONE : j->tree;
         l->root = strict ? NONE : g->root;
         l->own = own;
+        l->octave = as.octave;
         l->qnode = s->policy.block == BLOCK_ALL ? 0 : j->qnode;
         l->blocked = NONE;
         u64map_put(&s->lane_ids, key, id);
@@ -323,6 +338,8 @@ void gang_pend(struct sched *s, uint32_t gang)
 void gang_unpend(struct sched *s, uint32_t gang)
 {
     struct gang *g = &s->gangs.at[gang];
+    if (g->reserved)
+        reserve_drop(s, gang);
     if (g->lane == NONE)
         return;
     uint32_t lane = g->lane;

@@ -131,7 +131,8 @@ static int pick_by_rank(const void *pa, const void *pb, void *arg)
 static bool slot_is_open(const struct attempt *at, uint32_t slot)
 {
     const struct slot *sl = gang_slot(at->s, at->gang, slot);
-    return sl->claim == NONE && !(sl->flags & SLOT_DONE) &&
+    bool empty = sl->claim == NONE || at->s->gangs.at[at->gang].reserved;
+    return empty && !(sl->flags & SLOT_DONE) &&
            (at->s->caps & CAP_MAKE || (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED)));
 }
 
@@ -823,4 +824,20 @@ bool place_gang(struct sched *s, uint32_t gang, struct why *why)
     else
         explain_refusal(&at, why);
     return ok;
+}
+
+bool place_on(struct sched *s, uint32_t gang, uint32_t node)
+{
+    struct scratch *sc = scratch_ready(s);
+    struct attempt at;
+    attempt_init(&at, s, gang);
+    const struct tree_leaf *l = &at.tree->leaves[at.root->leaf0];
+    struct asker a = asker_for(&at, l, 0, slot_shape(s, gang, 0));
+    vec_clear(&sc->plan);
+    vec_clear(&sc->spread);
+    if (!is_supported(&at) || fill_node(s, &a, node, 1) != 1)
+        return false;
+    sc->plan.at[0].slot = 0;
+    attempt_close(s);
+    return true;
 }

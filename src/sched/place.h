@@ -13,6 +13,8 @@ struct pick {
     struct use use; /* with its node */
 };
 
+enum { OVER_MEMO = 32 };
+
 struct scratch { /* may be thrown away at any record */
     struct scoring scoring;
     struct board *board;
@@ -23,6 +25,11 @@ struct scratch { /* may be thrown away at any record */
     VEC(uint64_t) fits;      /* capacities of candidate domains */
     VEC(uint32_t) where;     /* by slot of the gang that is mended: its node */
     VEC(uint64_t) spread;    /* fault domain value << 32 | slots in it */
+    /* questions over what reservations keep that were refused: by reservation and width the
+     * version they were refused at; by gang (modulo) the version of all of them */
+    uint64_t over_failed[OVER_MEMO][OVER_MEMO];
+    uint64_t over_version[OVER_MEMO];
+    uint32_t over_gang[OVER_MEMO];
     uint32_t best_placed;    /* most tasks that an attempt placed, for the reason */
 };
 
@@ -32,6 +39,8 @@ struct scratch *scratch_ready(struct sched *s);
 /* Room for the whole gang (every open slot, at its wanted size, or the largest size that
  * fits, not below its minimum): true, and the plan in scratch. Else why says what lacks. */
 bool place_gang(struct sched *s, uint32_t gang, struct why *why);
+/* A gang of one on that node and no other. */
+bool place_on(struct sched *s, uint32_t gang, uint32_t node);
 /* Room for slots of a started gang that lack a claim, near the others: for all that have
  * some, whatever the rest lacks. */
 bool place_missing(struct sched *s, uint32_t gang, struct why *why);

@@ -371,6 +371,12 @@ static void io_claims(struct io *io, struct sched *s, const uint32_t *map)
 {
     FIELD(io, s->strays);
     FIELD(io, s->adrift);
+    ARRAY(io, &s->reserves);
+    FIELD(io, s->improve_at);
+    FIELD(io, s->reserve_version);
+    FIELD(io, s->reserve_tried);
+    FIELD(io, s->reserve_check);
+    FIELD(io, s->reserve_now);
     for (uint32_t i = 0; i < s->claims.n && !io->bad; i++) {
         struct claim *c = &s->claims.at[i];
         if (!c->live)
@@ -388,6 +394,8 @@ static void io_claims(struct io *io, struct sched *s, const uint32_t *map)
             c->use.node = map[c->use.node];
         claim_restore(s, i);
     }
+    if (!io->out && !io->bad)
+        reserve_restore(s);
 }
 
 static void io_quota(struct io *io, struct sched *s)
@@ -429,7 +437,7 @@ static void io_lanes(struct io *io, struct sched *s)
         }
         raw(io, l->heap, n * sizeof *l->heap);
         if (!io->out)
-            u64map_put(&s->lane_ids, lane_key(s, l->queue, l->tree, l->root, l->own), i);
+            u64map_put(&s->lane_ids, lane_key(s, l), i);
     }
     io_quota(io, s);
     ARRAY(io, &s->unsaid);

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "sched/frag.h"
+#include "sched/future.h"
 #include "sched/place.h"
 
 struct sched *sched_create(void)
@@ -15,7 +16,7 @@ struct sched *sched_create(void)
     policy_init(&s->policy);
     quota_policy(s);
     s->strays = s->adrift = s->attention = NONE;
-    s->strays_at = INT64_MAX;
+    s->strays_at = s->improve_at = INT64_MAX;
     s->scratch = scratch_create();
     return s;
 }
@@ -52,6 +53,10 @@ void sched_destroy(struct sched *s)
         return;
     forget_entities(s);
     scratch_destroy(s->scratch);
+    future_destroy(s->scratch_future);
+    vec_done(&s->reserves);
+    vec_done(&s->guards);
+    vec_done(&s->reserved_at);
     cluster_destroy(s->cluster);
     mix_done(&s->mix);
     vec_done(&s->shapes);
@@ -111,6 +116,8 @@ static void fold_border(struct sched *s)
         mix_refresh(s);
     if (s->quota.on)
         quota_border(s);
+    if (s->policy.reserve)
+        reserve_border(s);
     timers_run(s);
     if (s->attention != NONE)
         attention_thin(s);
@@ -192,6 +199,7 @@ int64_t sched_due(const struct sched *s)
     const struct heap_item *top = heap_top(&s->timers);
     int64_t at = top ? top->key : INT64_MAX;
     at = at < s->strays_at ? at : s->strays_at;
+    at = at < s->improve_at ? at : s->improve_at;
     int64_t epoch = quota_due(s);
     return at < epoch ? at : epoch;
 }

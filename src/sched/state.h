@@ -157,6 +157,7 @@ struct lane {
     word_t queue;
     uint32_t tree, root;   /* NONE when the queue is the lane */
     uint64_t own;          /* what sets its gangs apart from their class; 0: nothing */
+    uint32_t octave;       /* of their time limit, where it matters (reservations); else 0 */
     uint32_t *heap;
     uint32_t n, room;
     uint32_t blocked;      /* gang whose refusal blocks the lane; NONE: not blocked */
@@ -175,6 +176,19 @@ struct node_account {        /* GPU milli on one node */
 };
 
 struct scratch;
+struct future;
+
+/* A gang that waits with room kept for it: planned claims on the slots of its minimum. */
+struct reservation {
+    uint32_t gang;
+    uint32_t taken;    /* of its claims: all of their room is there */
+    uint32_t nclaims;
+    uint64_t version;  /* raised when what it keeps changes */
+    int64_t start;     /* planned */
+    int64_t by;        /* promised; 0: not, a blocker has no limit */
+    int64_t expected;  /* forecast */
+    int64_t made_at;
+};
 
 struct sched {
     struct words words;
@@ -243,7 +257,16 @@ struct sched {
     struct mix mix;            /* the typical mix: given, or learned from arrivals */
     bool mix_unknown;          /* it names a type that no record has named yet */
     bool mix_stale;            /* given, and a type it names may have become known */
+    VEC(struct reservation) reserves; /* in the order they were made */
+    VEC(struct use) guards;    /* by claim: what of a reservation's room is free and kept */
+    VEC(uint16_t) reserved_at; /* by node: claims of reservations on it */
+    int64_t improve_at;        /* when reservations are looked at again */
+    uint64_t reserve_version;
+    bool reserve_check;        /* a node of a reservation went bad */
+    uint64_t reserve_tried;    /* free_epoch when they were last tried */
+    struct { bool check, improve, freed; } reserve_now; /* what this border's pass looks at */
     struct scratch *scratch;
+    struct future *scratch_future;
     uint32_t last_job;         /* scratch: found last, or about to be named */
     uint32_t last_node;        /* the same */
     uint32_t tree_memo[1 << TREE_MEMO_BITS]; /* scratch: guesses, by the shapes' address */
@@ -328,6 +351,10 @@ void claim_place(struct sched *s, uint32_t claim, const struct use *u, struct st
 void claim_reshape(struct sched *s, uint32_t claim, uint32_t shape);
 void claim_phase(struct sched *s, uint32_t claim, uint8_t phase);
 void claim_free(struct sched *s, uint32_t claim);
+/* A reservation's claim: made; its room taken if it is all free, and given back. */
+void claim_reserve(struct sched *s, uint32_t gang, uint32_t slot, uint32_t node, uint64_t devs);
+bool claim_grab(struct sched *s, uint32_t claim);
+void claim_ungrab(struct sched *s, uint32_t claim);
 void claim_make_stray(struct sched *s, uint32_t claim, struct str key);
 /* Of strays: the reference the world knows them by; their order by name. */
 void stray_ref(const struct sched *s, uint32_t claim, struct arena *a, struct task_ref *ref);
@@ -338,6 +365,27 @@ void claims_join_node(struct sched *s, uint32_t node);  /* those adrift that nam
 void claim_restore(struct sched *s, uint32_t claim);
 bool use_of_shape(struct sched *s, uint32_t shape, uint32_t node, uint64_t devs,
                   uint16_t slices, struct use *ret);
+
+/* reserve.c */
+static inline bool claim_is_reserved(const struct sched *s, const struct claim *c)
+{
+    return c->phase == CLAIM_PLANNED && c->gang != NONE && s->gangs.at[c->gang].reserved;
+}
+static inline bool node_is_reserved(const struct sched *s, uint32_t node)
+{
+    return node < s->reserved_at.n && s->reserved_at.at[node] > 0;
+}
+void reserve_fold(struct sched *s, uint32_t gang, const struct record *r); /* a hold */
+void reserve_border(struct sched *s);                /* what the coming pass has to look at */
+void reserve_drop(struct sched *s, uint32_t gang); /* its claims go; it is in no lane then */
+/* Around a change of what is taken on the node: what reservations keep there is given back,
+ * and taken again as far as it is free then. */
+void reserve_restore(struct sched *s); /* after a load: guards anew */
+void reserve_forget(struct sched *s); /* all go back to their lanes */
+void reserve_count(struct sched *s, uint32_t node, int by);
+void reserve_lift_node(struct sched *s, uint32_t node);
+void reserve_settle_node(struct sched *s, uint32_t node);
+struct reservation *reserve_of(struct sched *s, uint32_t gang); /* NULL: has none */
 
 /* pending.c */
 void gang_pend(struct sched *s, uint32_t gang);    /* into its lane */
@@ -350,8 +398,7 @@ void lanes_wake_constrained(struct sched *s);
 void lanes_wake_quota(struct sched *s);            /* those that a quota refused */
 uint32_t lane_next(const struct sched *s);         /* the next to try; NONE: none */
 void lanes_rebuild(struct sched *s);               /* the policy changed */
-uint64_t lane_key(const struct sched *s, word_t queue, uint32_t tree, uint32_t root,
-                  uint64_t own);
+uint64_t lane_key(const struct sched *s, const struct lane *l);
 bool lane_is_blocked(const struct sched *s, const struct lane *l);
 
 /* account.c */
@@ -365,6 +412,7 @@ static inline void account_advance(struct sched *s, int64_t at)
     if (at > s->ledger_at)
         account_pass(s, at);
 }
+void account_guard(struct sched *s, const struct use *u, int sign);
 void account_lost(struct sched *s, const struct claim *c); /* useful becomes recomputed */
 
 /* gang.c: what a gang's counts mean; all called by fold */

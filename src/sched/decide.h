@@ -1,0 +1,32 @@
+/* decide.h - one pass of decide, as its parts share it (private to sched)
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef MUSTER_DECIDE_H
+#define MUSTER_DECIDE_H
+
+#include "sched/place.h"
+
+struct pass {
+    struct sched *s;
+    struct records *out;
+    uint32_t questions;
+    VEC(struct gang_ref) same; /* asked again, same answer: folded with the pass */
+};
+
+struct record *pass_add(struct pass *p, int kind); /* stamped, to be filled */
+void pass_emit(struct pass *p);                    /* folds it */
+/* Says why the gang waits, unless it said the same before. */
+void pass_say(struct pass *p, uint32_t gang, const struct why *why);
+/* Launches what the plan in scratch holds; what waits for a group of its own is held. */
+void pass_launch(struct pass *p, uint32_t gang);
+
+/* decide_reserve.c */
+/* Reservations whose room may be there, in the queue's order; plans that went bad or could
+ * be better. */
+void pass_reserves(struct pass *p);
+/* Room now, beside what reservations keep or, if it ends before they start, over it. */
+bool pass_place(struct pass *p, uint32_t gang, struct why *why);
+/* A refused gang gets a reservation, if the policy has one left for it. */
+bool pass_reserve(struct pass *p, uint32_t gang);
+bool pass_reserves_due(const struct sched *s); /* is there anything to do for them? */
+
+#endif

@@ -1,0 +1,216 @@
+/* reserve.c - what a reservation keeps: the fold side
+ *
+ * A reservation is a set of planned claims on the slots of a waiting gang, that lie over
+ * what runs there now. What of a claim's devices is free is *guarded*: taken in the
+ * cluster, so that no lane, board or pick sees it. When room on the node is freed the guard
+ * grows; when all is there the claim itself is `taken`. On one node reservations come in the
+ * order of their start, then of the queue, so what is guarded is a function of the claims
+ * and not of the way they came. O(claims on the node) a change.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
+#include "sched/future.h"
+
+struct reservation *reserve_of(struct sched *s, uint32_t gang)
+{
+    for (uint32_t i = 0; i < s->reserves.n; i++)
+        if (s->reserves.at[i].gang == gang)
+            return &s->reserves.at[i];
+    return NULL;
+}
+
+static struct use *guard_of(struct sched *s, uint32_t claim)
+{
+    while (s->guards.n <= claim)
+        vec_push(&s->guards, (struct use){.node = NODE_NONE});
+    return &s->guards.at[claim];
+}
+
+static void changed(struct sched *s, uint32_t gang)
+{
+    struct reservation *r = reserve_of(s, gang);
+    if (r)
+        r->version = ++s->reserve_version;
+}
+
+void reserve_lift_node(struct sched *s, uint32_t node)
+{
+    for (uint32_t i = s->node_claims.at[node]; i != NONE; i = s->claims.at[i].next) {
+        struct claim *c = &s->claims.at[i];
+        if (!claim_is_reserved(s, c))
+            continue;
+        struct use *g = guard_of(s, i);
+        if (c->taken) {
+            claim_ungrab(s, i);
+            reserve_of(s, c->gang)->taken--;
+        } else if (g->node != NODE_NONE) {
+            cluster_give(s->cluster, g);
+            account_guard(s, g, -1);
+        }
+        g->node = NODE_NONE;
+    }
+}
+
+static bool sooner(const struct sched *s, uint32_t a, uint32_t b)
+{
+    const struct claim *ca = &s->claims.at[a], *cb = &s->claims.at[b];
+    if (ca->gang == cb->gang)
+        return ca->slot < cb->slot;
+    const struct reservation *ra = reserve_of((struct sched *)s, ca->gang);
+    const struct reservation *rb = reserve_of((struct sched *)s, cb->gang);
+    if (ra->start != rb->start)
+        return ra->start < rb->start;
+    return gang_before(s, ca->gang, cb->gang);
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b < 0 ? 0 : b;
+}
+
+/* As much of the claim's room as is free; whole devices, and CPU and memory beside them. */
+static void guard_take(struct sched *s, uint32_t claim)
+{
+    const struct claim *c = &s->claims.at[claim];
+    const struct node *n = &s->cluster->nodes[c->use.node];
+    struct use *g = guard_of(s, claim);
+    uint64_t devs = c->use.mode == GPU_WHOLE ? c->use.devs & n->whole_free : 0;
+    if (!devs || !node_is_usable(n))
+        return;
+    *g = (struct use){.node = c->use.node, .mode = GPU_WHOLE, .gpu_milli = 1000, .devs = devs,
+                      .cpu_milli = least(c->use.cpu_milli, n->cpu_free),
+                      .mem_bytes = least(c->use.mem_bytes, n->mem_free),
+                      .slots = (uint32_t)least(c->use.slots, n->slots_free)};
+    cluster_take(s->cluster, g);
+    account_guard(s, g, 1);
+}
+
+void reserve_settle_node(struct sched *s, uint32_t node)
+{
+    uint32_t ids[64], n = 0;
+    for (uint32_t i = s->node_claims.at[node]; i != NONE; i = s->claims.at[i].next) {
+        if (!claim_is_reserved(s, &s->claims.at[i]) || n == 64)
+            continue;
+        uint32_t at = n++;
+        for (; at > 0 && sooner(s, i, ids[at - 1]); at--)
+            ids[at] = ids[at - 1];
+        ids[at] = i;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t gang = s->claims.at[ids[k]].gang;
+        if (node_is_usable(&s->cluster->nodes[node]) && claim_grab(s, ids[k]))
+            reserve_of(s, gang)->taken++;
+        else
+            guard_take(s, ids[k]);
+        changed(s, gang);
+    }
+}
+
+void reserve_count(struct sched *s, uint32_t node, int by)
+{
+    if (node == NODE_NONE)
+        return;
+    while (s->reserved_at.n <= node)
+        vec_push(&s->reserved_at, 0);
+    if (by < 0 && s->reserved_at.at[node] == 0)
+        return; /* the node was gone meanwhile */
+    s->reserved_at.at[node] = (uint16_t)(s->reserved_at.at[node] + by);
+}
+
+void reserve_border(struct sched *s)
+{
+    s->reserve_now.check = s->reserve_check;
+    s->reserve_now.improve = s->improve_at <= s->at;
+    s->reserve_now.freed = s->reserve_tried != s->free_epoch;
+    if (!s->synced || !s->leading)
+        return; /* nobody decides: it is still to be done then */
+    s->reserve_check = false;
+    s->reserve_tried = s->free_epoch;
+    if (s->reserves.n == 0)
+        s->improve_at = INT64_MAX;
+    else if (s->reserve_now.improve)
+        s->improve_at = s->at + s->policy.improve_every_us;
+}
+
+void reserve_drop(struct sched *s, uint32_t gang)
+{
+    struct gang *g = &s->gangs.at[gang];
+    if (!g->reserved)
+        return;
+    for (uint32_t i = 0; i < s->gangs.at[gang].nslots; i++) {
+        uint32_t c = gang_slot(s, gang, i)->claim;
+        if (c == NONE || s->claims.at[c].phase != CLAIM_PLANNED)
+            continue;
+        uint32_t node = s->claims.at[c].use.node;
+        if (node != NODE_NONE)
+            reserve_lift_node(s, node);
+        reserve_count(s, node, -1);
+        claim_free(s, c); /* settles the node for whoever else has a reservation there */
+    }
+    s->gangs.at[gang].reserved = false;
+    for (uint32_t i = 0; i < s->reserves.n; i++) {
+        if (s->reserves.at[i].gang != gang)
+            continue;
+        memmove(&s->reserves.at[i], &s->reserves.at[i + 1],
+                (s->reserves.n - i - 1) * sizeof s->reserves.at[0]);
+        s->reserves.n--;
+        break;
+    }
+    s->pending_milli -= (int64_t)gang_root(s, &s->gangs.at[gang])->min_milli;
+    s->n_pending--;
+}
+
+void reserve_fold(struct sched *s, uint32_t gang, const struct record *r)
+{
+    gang_unpend(s, gang); /* also lets an older reservation go */
+    struct gang *g = &s->gangs.at[gang];
+    if (g->phase != GANG_PENDING || s->policy.reserve == RESERVE_NONE) {
+        noop(s);
+        return;
+    }
+    s->n_pending++;
+    s->pending_milli += (int64_t)gang_root(s, g)->min_milli;
+    g->reserved = true;
+    vec_push(&s->reserves, ((struct reservation){.gang = gang, .start = r->hold.start,
+                                                 .by = r->hold.by,
+                                                 .expected = r->hold.expected,
+                                                 .made_at = s->at,
+                                                 .version = ++s->reserve_version}));
+    for (uint32_t i = 0; i < r->hold.nseats; i++) {
+        uint32_t slot = slot_find(s, gang, r->hold.seats[i].slot);
+        uint32_t node = node_find(s, r->hold.seats[i].node);
+        if (slot == NONE || node == NODE_NONE || gang_slot(s, gang, slot)->claim != NONE)
+            continue;
+        claim_reserve(s, gang, slot, node, r->hold.seats[i].devs);
+        reserve_of(s, gang)->nclaims++;
+    }
+    if (s->improve_at == INT64_MAX)
+        s->improve_at = s->at + s->policy.improve_every_us;
+}
+
+void reserve_forget(struct sched *s)
+{
+    while (s->reserves.n) {
+        uint32_t gang = s->reserves.at[0].gang;
+        gang_unpend(s, gang);
+        gang_wait(s, gang);
+    }
+    s->improve_at = INT64_MAX;
+}
+
+void reserve_restore(struct sched *s)
+{
+    for (uint32_t i = 0; i < s->claims.n; i++) {
+        const struct claim *c = &s->claims.at[i];
+        if (c->live && claim_is_reserved(s, c))
+            reserve_count(s, c->use.node, 1);
+    }
+    uint64_t version = s->reserve_version; /* it counts changes, and this is none */
+    for (uint32_t node = 0; node < s->reserved_at.n; node++) {
+        if (s->reserved_at.at[node] == 0)
+            continue;
+        reserve_lift_node(s, node);
+        reserve_settle_node(s, node);
+    }
+    s->reserve_version = version;
+}
