@@ -56,7 +56,8 @@ void bounds_set(struct bounds *b, uint32_t i, int64_t time)
     }
     if (old > b->least[g])
         return;
-    for (uint32_t k = g * TIMELINE_GROUP; k < (g + 1) * TIMELINE_GROUP; k++)
+    uint32_t end = (g + 1) * TIMELINE_GROUP < b->n ? (g + 1) * TIMELINE_GROUP : b->n;
+    for (uint32_t k = g * TIMELINE_GROUP; k < end; k++)
         least = b->at[k] < least ? b->at[k] : least;
     b->least[g] = least;
 }
@@ -155,12 +156,6 @@ void timeline_found_done(struct timeline_found *found)
 }
 
 /* ---- bookings ---- */
-
-int64_t timeline_end(int64_t start, int64_t duration_us)
-{
-    int64_t end;
-    return __builtin_add_overflow(start, duration_us, &end) ? TIMELINE_FOREVER : end;
-}
 
 static struct row *timeline_row(struct timeline *t, uint32_t rank)
 {

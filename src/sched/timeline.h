@@ -55,7 +55,11 @@ void timeline_release(struct timeline *t, uint32_t rank, uint32_t gpus, int64_t 
 int32_t timeline_free(const struct timeline *t, uint32_t rank, int64_t from,
                       int64_t until);
 /* start + duration, TIMELINE_FOREVER when that is beyond 64 bits. */
-int64_t timeline_end(int64_t start, int64_t duration_us);
+static inline int64_t timeline_end(int64_t start, int64_t duration_us)
+{
+    int64_t end;
+    return __builtin_add_overflow(start, duration_us, &end) ? TIMELINE_FOREVER : end;
+}
 
 struct timeline_seat {
     uint32_t rank;

@@ -33,16 +33,22 @@ static void row_grow(struct row *r, uint32_t need)
     if (need <= r->room)
         return;
     uint32_t room = r->room + r->room / 2 > need ? r->room + r->room / 2 : need;
-    lanes *free_ = mem_alloc(room * (sizeof *r->free + sizeof *r->at));
+    lanes *free_ = mem_alloc(room * (sizeof *r->free + sizeof *r->at) + sizeof *r->at);
     int64_t *at = (int64_t *)(free_ + room);
     if (r->n) {
         memcpy(free_, r->free, r->n * sizeof *free_);
-        memcpy(at, r->at, r->n * sizeof *at);
+        memcpy(at, r->at, (r->n + 1) * sizeof *at);
     }
     free(r->free);
     r->free = free_;
     r->at = at;
     r->room = room;
+}
+
+static void row_length(struct row *r, uint32_t n)
+{
+    r->n = n;
+    r->at[n] = TIMELINE_FOREVER;
 }
 
 void row_init(struct row *r, lanes cap)
@@ -51,7 +57,7 @@ void row_init(struct row *r, lanes cap)
     row_grow(r, ROOM_FIRST);
     r->at[0] = TIMELINE_EVER;
     r->free[0] = cap;
-    r->n = 1;
+    row_length(r, 1);
 }
 
 void row_done(struct row *r)
@@ -69,7 +75,7 @@ void row_copy(struct row *into, const struct row *r)
     row_grow(into, r->n);
     memcpy(into->at, r->at, r->n * sizeof *r->at);
     memcpy(into->free, r->free, r->n * sizeof *r->free);
-    into->n = r->n;
+    row_length(into, r->n);
     into->cap = r->cap;
     into->last_fall = r->last_fall;
     vec_clear(&into->deep);
@@ -105,7 +111,7 @@ static void row_trim(struct row *r, int64_t now)
     if (r->last_fall <= r->at[k])
         r->last_fall = TIMELINE_EVER;
     row_shift(r, k, r->n, -(int32_t)k);
-    r->n -= k;
+    row_length(r, r->n - k);
     r->at[0] = TIMELINE_EVER;
 }
 
@@ -131,7 +137,7 @@ static void row_border(struct row *r, uint32_t i)
     }
     if (lanes_equal(r->free[i], r->free[i - 1])) {
         row_shift(r, i + 1, r->n, -1);
-        r->n--;
+        row_length(r, r->n - 1);
     }
 }
 
@@ -158,7 +164,7 @@ static void row_split(struct row *r, int64_t from, int64_t until, uint32_t *ret_
         r->at[j + a] = until;
         r->free[j + a] = r->free[j + a - 1];
     }
-    r->n += a + b;
+    row_length(r, r->n + a + b);
     *ret_lo = i + a;
     *ret_hi = j + a;
 }
@@ -168,11 +174,11 @@ static uint32_t row_try(struct row *r, lanes delta, int64_t from, int64_t until)
 {
     uint32_t lo, hi;
     row_split(r, from, until, &lo, &hi);
-    lanes wrong = {0}, over = {0}, down = delta < 0;
+    lanes wrong = {0}, up = delta > 0, most = lanes_all(INT8_MIN);
     for (uint32_t i = lo; i < hi; i++) {
         lanes old = r->free[i], new = (lanes)((ulanes)old + (ulanes)delta);
-        wrong |= ((new > old) & down) | ((new < old) & ~down);
-        over |= new > r->cap;
+        wrong |= (new > old) ^ up;
+        most = lanes_max(most, new);
         r->free[i] = new;
     }
     uint32_t bad = lanes_reach(-wrong, 1);
@@ -180,7 +186,7 @@ static uint32_t row_try(struct row *r, lanes delta, int64_t from, int64_t until)
         for (uint32_t i = lo; i < hi; i++)
             r->free[i] = (lanes)((ulanes)r->free[i] - (ulanes)delta);
     else
-        assert(!(lanes_reach(-over, 1) & ~row_deep(r)));
+        assert(!(lanes_reach(-(most > r->cap), 1) & ~row_deep(r)));
     row_border(r, hi);
     row_border(r, lo);
     return bad;
@@ -252,7 +258,7 @@ lanes row_window(const struct row *r, int64_t from, int64_t until)
     lanes v = r->free[i];
     if (until > r->last_fall)
         until = r->last_fall + 1; /* nothing gets less after it (EVER + 1: none) */
-    while (++i < r->n && r->at[i] < until)
+    while (r->at[++i] < until)
         v = lanes_min(v, r->free[i]);
     return v;
 }
@@ -294,6 +300,14 @@ int32_t row_free(const struct row *r, uint32_t lane, int64_t from, int64_t until
     return least;
 }
 
+/* Where a window's last segment must have begun: at its end, or when nothing falls any
+ * more. */
+static inline int64_t row_stop(const struct row *r, const struct want *w, int64_t start)
+{
+    int64_t end = timeline_end(start, w->duration_us);
+    return end > r->last_fall ? r->last_fall + 1 : end;
+}
+
 static inline bool row_holds(const struct want *w, lanes v, uint32_t mask,
                              uint32_t need)
 {
@@ -306,12 +320,12 @@ static inline __attribute__((always_inline)) int64_t
 row_search(const struct row *r, const struct want *w, uint32_t mask, uint32_t need,
            int64_t start, lanes *ret_window)
 {
-    int64_t end = timeline_end(start, w->duration_us);
+    int64_t stop = row_stop(r, w, start);
     uint32_t j = row_find(r, start);
     lanes v = r->free[j]; /* minimum from start to segment j */
     while (start <= w->not_after) {
         if (row_holds(w, v, mask, need)) {
-            if (++j == r->n || r->at[j] > r->last_fall || r->at[j] >= end) {
+            if (r->at[++j] >= stop) {
                 if (ret_window)
                     *ret_window = v;
                 return start;
@@ -334,7 +348,7 @@ row_search(const struct row *r, const struct want *w, uint32_t mask, uint32_t ne
             v = r->free[j];
         }
         start = r->at[k];
-        end = timeline_end(start, w->duration_us);
+        stop = row_stop(r, w, start);
     }
     return TIMELINE_NEVER;
 }
@@ -350,6 +364,7 @@ void row_check(const struct row *r)
 {
     int64_t fall = TIMELINE_EVER;
     assert(r->n >= 1 && r->n <= r->room && r->at[0] == TIMELINE_EVER);
+    assert(r->at[r->n] == TIMELINE_FOREVER);
     for (uint32_t i = 1; i < r->n; i++) {
         assert(r->at[i - 1] < r->at[i] && r->at[i] < TIMELINE_FOREVER);
         assert(!lanes_equal(r->free[i - 1], r->free[i]));

@@ -26,7 +26,7 @@ struct deep_op {
 };
 
 struct row {
-    int64_t *at;       /* segment i is [at[i], at[i+1]); at[0] = TIMELINE_EVER */
+    int64_t *at;       /* segment i is [at[i], at[i+1]); EVER first, FOREVER at [n] */
     lanes *free;       /* of each segment; neighbours differ */
     int64_t last_fall; /* last segment's time that begins lower in some lane, or EVER */
     uint32_t n, room;
@@ -58,6 +58,15 @@ static inline lanes lanes_min(lanes a, lanes b)
 #else
     lanes less = a < b;
     return (a & less) | (b & ~less);
+#endif
+}
+static inline lanes lanes_max(lanes a, lanes b)
+{
+#if defined(__SSE4_1__)
+    return (lanes)_mm_max_epi8((__m128i)a, (__m128i)b);
+#else
+    lanes more = a > b;
+    return (a & more) | (b & ~more);
 #endif
 }
 static inline bool lanes_any(lanes m) /* of a comparison */
