@@ -9,6 +9,7 @@ static const struct cmd *const commands[] = {
     &cmd_sim,
     &cmd_trace,
     &cmd_cluster,
+    &cmd_replay,
     &cmd_help,
     NULL,
 };

@@ -40,6 +40,18 @@ static const struct cmd_option options[] = {
     {"jobs", 0, "FILE", CMD_TEXT, .help = "write one CSV line a job"},
     {"records", 0, "FILE", CMD_TEXT,
      .help = "write every event and decision as a line of text, as they happen"},
+    {"journal", 0, "DIR", CMD_TEXT,
+     .help = "write the journal of the run into a new folder (with several policies one each "
+             "below it); `muster replay` reads it"},
+    {"journal-sync", 0, "batch|each", CMD_CHOICE, .preset = "batch",
+     .help = "each: a decision leaves only when its frame is on disk; batch: a thread syncs what "
+             "has come while the run goes on"},
+    {"journal-keep", 0, "N", CMD_INT, .min = 0, .max = 1000, .preset = "0",
+     .help = "remove segments that the N newest snapshots cover; 0: everything stays"},
+    {"journal-snapshot", 0, "N", CMD_INT, .min = 1, .max = INT64_MAX, .preset = "1000000",
+     .help = "write a snapshot of the state after so many records"},
+    {"journal-segment", 0, "BYTES", CMD_INT, .min = 4096, .max = 1 << 30,
+     .preset = "16777216", .help = "size of a segment"},
     {"check", 0, NULL, CMD_FLAG,
      .help = "check every promise after every record, by code the scheduler does not share"},
     {0},
@@ -111,6 +123,11 @@ static int run(const struct cmd_line *line)
         .columns = cmd_text(line, "columns"),
         .jobs = cmd_text(line, "jobs"),
         .records = cmd_text(line, "records"),
+        .journal = {.path = cmd_text(line, "journal"),
+                    .each = cmd_int(line, "journal-sync") == 1,
+                    .keep = (uint32_t)cmd_int(line, "journal-keep"),
+                    .segment_bytes = (uint64_t)cmd_int(line, "journal-segment"),
+                    .snapshot_records = (uint64_t)cmd_int(line, "journal-snapshot")},
     };
     if (is_bare(line))
         return explain();

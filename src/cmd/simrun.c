@@ -248,9 +248,17 @@ static int run_one(struct run *x, uint32_t i, struct err *err)
     if (o.recorded)
         o.order = NULL;
     feed_hook(&feed, &o);
+    struct journal *journal = NULL;
     int rc = experiment_begin(e, &o, err);
     if (rc)
         return rc;
+    struct record_options record = x->r->journal;
+    record.apart = x->n > 1;
+    rc = record_open(&journal, &record, &x->scene, f, err);
+    if (rc) {
+        experiment_end(e);
+        return rc;
+    }
     feed.report = x->reports[i] = new_report(x, &f->policy);
     x->ndone = i + 1;
     struct control_options control = {
@@ -263,12 +271,15 @@ static int run_one(struct run *x, uint32_t i, struct err *err)
         .progress_arg = x,
         .observe = x->records ? on_record : NULL,
         .observe_arg = x,
+        .journal = journal,
+        .durable = x->r->journal.each,
     };
     if (x->records)
         fprintf(x->records, "# %s\n", f->policy.name);
     double cpu = cpu_now();
     progress_begin(&x->bar, f->policy.name);
     rc = experiment_run(e, buf_as_str(&f->text), &control, err);
+    rc = record_close(journal, &e->totals, rc, err);
     progress_end(&x->bar);
     if (!rc && control.auditor)
         rc = compare_ledgers(e->sched, control.auditor, err);

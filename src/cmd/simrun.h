@@ -3,7 +3,7 @@
 #ifndef MUSTER_SIMRUN_H
 #define MUSTER_SIMRUN_H
 
-#include "cmd/scene.h"
+#include "cmd/record.h"
 
 enum simrun_output { OUTPUT_TABLE = 0, OUTPUT_JSON, OUTPUT_HTML };
 
@@ -18,6 +18,7 @@ struct simrun {
     const char *columns; /* the FGD experiment's layout to this file; NULL: no */
     const char *jobs;    /* one CSV line a job to this file; NULL: no */
     const char *records; /* one line of text a record to this file; NULL: no */
+    struct record_options journal;
 };
 
 enum { SIMRUN_POLICIES_MAX = 32 };

@@ -1,12 +1,13 @@
 /* control.h - the loop that joins a world, the journal and the core: the same for every world
  * One turn: take a batch, check, stamp and fold each event, border, decide, write the frame,
- * and only then let the decisions out. The journal here only counts (records, bytes).
+ * and only then let the decisions out. Without a journal the frames are only counted.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef MUSTER_CONTROL_H
 #define MUSTER_CONTROL_H
 
 #include "audit/audit.h"
 #include "control/world.h"
+#include "journal/journal.h"
 #include "sched/sched.h"
 
 struct control_options {
@@ -17,6 +18,10 @@ struct control_options {
     bool each;         /* the policy's "border: each": one arrival a batch */
     int64_t start_at;  /* stamp of the policy_set record; the world's events come at or after */
     struct audit *auditor; /* the caller's, to be asked afterwards; NULL: our own */
+    /* Each turn is one frame of it, written before its decisions leave; NULL: none. A journal
+     * that goes on behind a record says where the numbers go on. */
+    struct journal *journal;
+    bool durable;      /* decisions leave only when their frame is on disk */
     /* Sees every record after it was folded (reports, tests); may be NULL. */
     void (*observe)(void *arg, const struct record *r);
     void *observe_arg;
@@ -31,6 +36,7 @@ struct control_totals {
     uint64_t events, decisions, borders;
     uint64_t frames, bytes; /* what a journal would have written; bytes only when counted */
     uint64_t refused;       /* events that made no sense: folded as no-ops */
+    uint64_t no_room;       /* submissions refused because the disk is full */
     int64_t at;             /* of the last record */
 };
 

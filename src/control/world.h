@@ -18,6 +18,9 @@ struct world {
                 struct err *err);
     /* Carry decisions out; called only when they are durable. `would` ones are not sent. */
     int (*act)(struct world *w, const struct records *decisions, struct err *err);
+    /* An event of this batch cannot be taken, why says why (the disk is full): whoever sent it
+     * is to be told. NULL: the run stops with why instead. */
+    void (*refused)(struct world *w, const struct record *r, const struct err *why);
 };
 
 #define BATCH_MAX 4096u
