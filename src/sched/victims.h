@@ -22,9 +22,10 @@
 #include "base/vec.h"
 
 enum {
-    VICTIMS_NONE = UINT32_MAX,       /* no victim, no domain */
-    VICTIMS_CLASSES = 64,            /* classes are 0 .. 63 */
-    VICTIMS_SLOTS_MAX = 64,          /* more tasks of one question on one node: never */
+    VICTIMS_NONE = UINT32_MAX, /* no victim, no domain */
+    VICTIMS_CLASSES = 64,      /* classes are 0 .. 63 */
+    VICTIMS_SLOTS_MAX = 64,    /* more tasks of one question on one node: never */
+    VICTIMS_LOCALS = 128, /* victims on one node that count: the cheapest that matter */
     VICTIMS_STEPS_DEFAULT = 1 << 16, /* of one question, see victims_ask.steps */
 };
 /* Costs at the time of a question are held within 0 and this (36,000 GPU-years in

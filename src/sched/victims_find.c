@@ -1,0 +1,565 @@
+/* victims_find.c - one question: which domain, which nodes, which victims
+ *
+ * 1. Every node of every domain gets a price from the index's sums, a lower bound in
+ * O(1); a domain that cannot hold the tasks even empty is out by counting.
+ * 2. Domains are taken by the sum of their n lowest prices, until that sum is dearer
+ * than the best set found.
+ * 3. In a domain only the cheapest nodes are loaded (the core) and searched exactly.
+ * The bound's last task has slope t: a solution that uses a node of price p outside the
+ *    core costs at least bound + p - t. Where that is more than was found, the core was
+ *    all that matters; else the core grows to all nodes that this does not exclude.
+ * 4. A set that was not proven least is thinned: the dearest first, whatever can stay.
+ *
+ * O(nodes of the domains + core x branches), the last within the steps of the question.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
+#include "sched/victims_index.h"
+
+enum {
+    CORE_SPARE = 256,   /* nodes beyond the tasks in the first core */
+    CORE_SAMPLE = 512,  /* prices looked at to guess where the core ends */
+    SCAN_STEP = 16,     /* nodes scanned for one counted step */
+    ROUNDING_SLACK = 2, /* cost: shares are rounded down */
+};
+
+struct question {
+    struct victims *v;
+    const struct victims_ask *ask;
+    struct victims_answer *ret;
+    uint64_t limit, bound; /* bound: the least of what was not proven */
+    uint32_t most_per_node;
+    bool proven;
+};
+
+/* ---- prices ---- */
+
+static uint64_t line_price(int64_t cost, uint32_t rate, int64_t at, int64_t times)
+{
+    __int128 p = ((__int128)rate * at + cost) * times;
+    if (p < 0)
+        return 0;
+    return p < (__int128)VICTIMS_COST_MAX ? (uint64_t)p : VICTIMS_COST_MAX;
+}
+
+/* What room for one task costs here at least; false: there can be none. */
+static bool node_price(const struct question *q, uint32_t node, struct entry *e)
+{
+    const struct hot *h = &q->v->hot[node];
+    const struct victims_ask *ask = q->ask;
+    const struct victims_room *need = &ask->need;
+    if (!h->usable || h->all_gpu < need->gpu)
+        return false;
+    *e = (struct entry){.node = node, .cap = 1};
+    const struct cold *c = &q->v->cold[node];
+    bool other = need->cpu_milli || need->mem_bytes;
+    if (other || (q->most_per_node > 1 && need->gpu <= h->all_gpu / 2)) {
+        e->cap = hunt_slots(&c->all, need, q->most_per_node);
+        if (!e->cap)
+            return false;
+    }
+    int64_t less = need->gpu - h->free_gpu;
+    if (less > 0 && need->gpu == h->all_gpu) {
+        e->price = line_price(h->line_cost, h->line_rate, ask->at, 1);
+        return !(h->gpu_classes & ~ask->classes);
+    }
+    if (less > 0)
+        e->price = line_price(c->gpu_cost, c->gpu_rate, ask->at, less);
+    else if (other && !hunt_slots(&c->free, need, 1))
+        e->price = line_price(c->any_cost, c->any_rate, ask->at, 1);
+    return true;
+}
+
+/* Fill v->entries; returns how many tasks there may be room for. */
+static uint64_t scan(struct question *q, uint32_t lo, uint32_t hi)
+{
+    struct victims *v = q->v;
+    uint64_t slots = 0;
+    vec_clear(&v->entries);
+    vec_reserve(&v->entries, hi - lo);
+    for (uint32_t i = lo; i < hi; i++) {
+        struct entry *e = &v->entries.at[v->entries.n];
+        if (node_price(q, i, e)) {
+            v->entries.n++;
+            slots += e->cap;
+        }
+    }
+    v->hunt.steps += (hi - lo) / SCAN_STEP;
+    return slots;
+}
+
+static void entry_swap(struct entry *a, struct entry *b)
+{
+    struct entry t = *a;
+    *a = *b;
+    *b = t;
+}
+
+static bool entry_before(const struct entry *a, const struct entry *b)
+{
+    return a->price != b->price ? a->price < b->price : a->node < b->node;
+}
+
+/* The sum of the lowest prices for the tasks; disorders the entries. */
+static uint64_t scan_bound(struct entry *e, uint32_t n, uint64_t tasks)
+{
+    uint64_t sum = 0;
+    while (n && tasks) {
+        entry_swap(&e[0], &e[n / 2]);
+        uint32_t edge = 0;
+        uint64_t run = 0, cost = 0;
+        for (uint32_t i = 1; i < n; i++)
+            if (entry_before(&e[i], &e[0])) {
+                entry_swap(&e[++edge], &e[i]);
+                run += e[edge].cap;
+                cost += e[edge].price * e[edge].cap;
+            }
+        entry_swap(&e[0], &e[edge]);
+        if (run >= tasks) {
+            n = edge;
+            continue;
+        }
+        tasks -= run;
+        uint64_t here = e[edge].cap < tasks ? e[edge].cap : tasks;
+        sum += cost + here * e[edge].price;
+        tasks -= here;
+        e += edge + 1;
+        n -= edge + 1;
+    }
+    return sum < VICTIMS_COST_MAX ? sum : VICTIMS_COST_MAX;
+}
+
+/* The k-th lowest value, k from 0; disorders them. */
+static uint64_t nth_value(uint64_t *p, uint32_t n, uint32_t k)
+{
+    while (n > 1) {
+        uint64_t pivot = p[n / 2];
+        uint32_t less = 0, same = 0;
+        for (uint32_t i = 0; i < n; i++) {
+            uint64_t x = p[i];
+            if (x < pivot) {
+                p[i] = p[less + same];
+                p[less + same] = p[less];
+                p[less++] = x;
+            } else if (x == pivot) {
+                p[i] = p[less + same];
+                p[less + same++] = x;
+            }
+        }
+        if (k < less) {
+            n = less;
+        } else if (k < less + same) {
+            return pivot;
+        } else {
+            p += less + same;
+            n -= less + same;
+            k -= less + same;
+        }
+    }
+    return p[0];
+}
+
+/* A price that at least k entries, and not many more, do not exceed. */
+static uint64_t price_limit(struct victims *v, uint32_t k)
+{
+    uint32_t n = v->entries.n, stride = n / CORE_SAMPLE, below = 0;
+    vec_clear(&v->values);
+    if (stride > 4 && k < n / 2) {
+        for (uint32_t i = 0; i < n; i += stride)
+            vec_push(&v->values, v->entries.at[i].price);
+        uint32_t rank = (uint32_t)((uint64_t)k * 5 / 4 / stride) + 4;
+        if (rank < v->values.n) {
+            uint64_t limit = nth_value(v->values.at, v->values.n, rank);
+            for (uint32_t i = 0; i < n; i++)
+                below += v->entries.at[i].price <= limit;
+            if (below >= k)
+                return limit;
+        }
+        vec_clear(&v->values);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        vec_push(&v->values, v->entries.at[i].price);
+    return nth_value(v->values.at, n, k);
+}
+
+/* ---- one domain ---- */
+
+/* The core: entries up to the limit, in rank order; of those at it at most `ties`.
+ * Returns the lowest price left out, UINT64_MAX when none is. */
+static uint64_t choose_core(struct victims *v, uint64_t limit, uint32_t ties)
+{
+    uint64_t out = UINT64_MAX;
+    vec_clear(&v->core);
+    for (uint32_t i = 0; i < v->entries.n; i++) {
+        const struct entry *e = &v->entries.at[i];
+        if (e->price < limit || (e->price == limit && ties)) {
+            ties -= e->price == limit;
+            vec_push(&v->core, *e);
+        } else if (e->price < out) {
+            out = e->price;
+        }
+    }
+    return out;
+}
+
+static uint64_t weight_cost(struct weight w)
+{
+    u128 c = w.hi >> HUNT_COST_SHIFT;
+    return c < VICTIMS_COST_MAX ? (uint64_t)c : VICTIMS_COST_MAX;
+}
+
+/* A weight that no set as good as the answer so far reaches, whatever the ties. */
+static struct weight answer_ceiling(const struct victims_answer *a)
+{
+    if (a->verdict != VICTIMS_FOUND)
+        return weight_inf;
+    struct weight w = {.hi = (u128)a->cost << HUNT_COST_SHIFT};
+    w.hi += (u128)a->gpus << HUNT_COUNT_BITS;
+    w.hi += 2 * (u128)a->victims.n + 2;
+    return w;
+}
+
+/* Is the set of the hunt before the answer so far? */
+static bool hunt_wins(const struct question *q, const struct candidate *d,
+                      uint64_t cost, uint64_t gpus)
+{
+    const struct victims_answer *a = q->ret;
+    const struct hunt *h = &q->v->hunt;
+    if (a->verdict != VICTIMS_FOUND || cost != a->cost)
+        return a->verdict != VICTIMS_FOUND || cost < a->cost;
+    if (gpus != a->gpus || h->goes.n != a->victims.n)
+        return gpus != a->gpus ? gpus < a->gpus : h->goes.n < a->victims.n;
+    for (uint32_t i = 0; i < a->victims.n; i++) {
+        uint64_t x = h->victims.at[h->goes.at[i]].tie;
+        uint64_t y = q->v->victims.at[a->victims.at[i]].tie;
+        if (x != y)
+            return x < y;
+    }
+    const struct victims_domain *was = &q->ask->domains[a->domain];
+    return d->lo != was->lo ? d->lo < was->lo : d->hi < was->hi;
+}
+
+static void sort_goes(struct hunt *h)
+{
+    uint32_t *g = h->goes.at;
+    for (uint32_t gap = h->goes.n / 2; gap; gap /= 2)
+        for (uint32_t i = gap; i < h->goes.n; i++) {
+            uint32_t x = g[i], to = i;
+            for (; to >= gap && h->victims.at[g[to - gap]].tie > h->victims.at[x].tie;
+                 to -= gap)
+                g[to] = g[to - gap];
+            g[to] = x;
+        }
+}
+
+static void offer(struct question *q, const struct candidate *d)
+{
+    struct hunt *h = &q->v->hunt;
+    struct victims_answer *a = q->ret;
+    uint64_t cost = 0, gpus = 0;
+    if (!h->found)
+        return;
+    for (uint32_t i = 0; i < h->goes.n; i++) {
+        cost += h->victims.at[h->goes.at[i]].cost;
+        gpus += h->victims.at[h->goes.at[i]].gpus;
+    }
+    sort_goes(h);
+    if (!hunt_wins(q, d, cost, gpus))
+        return;
+    a->verdict = VICTIMS_FOUND;
+    a->domain = d->index;
+    a->cost = cost;
+    a->gpus = gpus;
+    vec_clear(&a->victims);
+    vec_clear(&a->places);
+    for (uint32_t i = 0; i < h->goes.n; i++)
+        vec_push(&a->victims, h->victims.at[h->goes.at[i]].id);
+    for (uint32_t i = 0; i < h->places.n; i++)
+        vec_push(&a->places, h->places.at[i]);
+}
+
+static void unproven(struct question *q, uint64_t bound)
+{
+    q->proven = false;
+    if (bound < q->bound)
+        q->bound = bound;
+}
+
+static uint64_t hunt_room(const struct hunt *h)
+{
+    uint64_t slots = 0;
+    for (uint32_t i = 0; i < h->nodes.n; i++)
+        slots += h->nodes.at[i].cap;
+    return slots;
+}
+
+/* Which price the core must reach when `out` was the lowest outside it: 0 when the core
+ * was enough, UINT64_MAX when the prices in it hold less than the tasks. */
+static uint64_t core_wanting(const struct question *q, uint64_t out)
+{
+    const struct hunt *h = &q->v->hunt;
+    if (out == UINT64_MAX)
+        return 0;
+    if (!weight_cmp(h->root, weight_inf) || out < h->slope)
+        return UINT64_MAX;
+    uint64_t root = weight_cost(h->root);
+    uint64_t best = h->found ? weight_cost(h->best) : root;
+    if (q->ret->verdict == VICTIMS_FOUND && q->ret->cost < best)
+        best = q->ret->cost;
+    uint64_t reach = h->slope + ROUNDING_SLACK + (best > root ? best - root : 0);
+    return out > reach ? 0 : reach;
+}
+
+/* Search one domain whose entries are scanned. */
+static void solve(struct question *q, const struct candidate *d)
+{
+    struct victims *v = q->v;
+    struct hunt *h = &v->hunt;
+    uint32_t few = q->ask->tasks + CORE_SPARE;
+    if (q->ask->tasks > UINT32_MAX / 8)
+        few = UINT32_MAX / 4;
+    uint64_t limit = UINT64_MAX, out;
+    for (;;) {
+        if (few < v->entries.n - v->entries.n / 4 && limit == UINT64_MAX)
+            limit = price_limit(v, few);
+        out = choose_core(v, limit, few);
+        victims_load(v, q->ask, out == UINT64_MAX);
+        uint64_t room = hunt_room(h);
+        if (out == UINT64_MAX && room < q->ask->tasks) {
+            if (q->ret->verdict != VICTIMS_FOUND && room > q->ret->most)
+                q->ret->most = (uint32_t)room;
+            return;
+        }
+        hunt_run(h, answer_ceiling(q->ret),
+                 q->limit > h->steps ? q->limit - h->steps : 0);
+        offer(q, d);
+        uint64_t reach = core_wanting(q, out);
+        if (!reach)
+            break;
+        if (reach != UINT64_MAX && h->steps >= q->limit) {
+            uint64_t past = out > h->slope ? out - h->slope : 0;
+            unproven(q, weight_cost(h->root) + past);
+            break;
+        }
+        few = reach == UINT64_MAX && few < UINT32_MAX / 8 ? 4 * few : few;
+        if (reach != UINT64_MAX)
+            few = UINT32_MAX;
+        limit = reach;
+    }
+    if (h->rough)
+        unproven(q, scan_bound(v->entries.at, v->entries.n, q->ask->tasks));
+    else if (weight_cmp(h->open, weight_inf))
+        unproven(q, weight_cost(h->open));
+}
+
+/* ---- thinning ---- */
+
+static void count_slots(struct question *q, uint32_t node, const uint32_t *spared,
+                        uint32_t nspared)
+{
+    struct victims *v = q->v;
+    const struct cold *c = &v->cold[node];
+    struct victims_room room = c->free;
+    for (uint32_t i = 0; i < c->locals.n; i++) {
+        const struct local *l = &c->locals.at[i];
+        bool goes = v->mark.at[l->id] != 0;
+        for (uint32_t k = 0; goes && k < nspared; k++)
+            goes = spared[k] != l->id;
+        if (!goes)
+            continue;
+        room.gpu += l->frees.gpu;
+        room.cpu_milli += l->frees.cpu_milli;
+        room.mem_bytes += l->frees.mem_bytes;
+    }
+    v->slots.at[node] = hunt_slots(&room, &q->ask->need, q->most_per_node);
+}
+
+struct dear {
+    uint64_t cost, gpus, tie;
+    uint32_t id;
+};
+
+static int by_dearest(const void *a, const void *b)
+{
+    const struct dear *x = a, *y = b;
+    if (x->cost != y->cost)
+        return x->cost > y->cost ? -1 : 1;
+    if (x->gpus != y->gpus)
+        return x->gpus > y->gpus ? -1 : 1;
+    return (x->tie < y->tie) - (x->tie > y->tie);
+}
+
+static bool node_counts(const struct question *q, uint32_t node)
+{
+    return q->v->hot[node].usable &&
+           (!q->ask->usable || q->ask->usable(q->ask->arg, node));
+}
+
+/* Would there still be room without stopping it? Leaves slots as they then are if so.
+ */
+static bool can_stay(struct question *q, uint32_t id, const struct candidate *d,
+                     uint64_t *total)
+{
+    struct victims *v = q->v;
+    const struct victim *w = &v->victims.at[id];
+    uint64_t now = *total;
+    for (uint32_t back = 0; back < 2; back++) {
+        for (uint32_t i = 0; i < w->nseats; i++) {
+            uint32_t node = w->seats[i].node;
+            if (node < d->lo || node >= d->hi || !node_counts(q, node))
+                continue;
+            now -= v->slots.at[node];
+            count_slots(q, node, &id, back ? 0 : 1);
+            now += v->slots.at[node];
+        }
+        if (!back && now >= q->ask->tasks) {
+            v->mark.at[id] = 0;
+            *total = now;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void set_places(struct question *q, const struct candidate *d)
+{
+    uint32_t left = q->ask->tasks;
+    vec_clear(&q->ret->places);
+    for (uint32_t i = d->lo; i < d->hi; i++) {
+        uint32_t n = q->v->slots.at[i] < left ? q->v->slots.at[i] : left;
+        q->v->slots.at[i] = 0;
+        left -= n;
+        if (n)
+            vec_push(&q->ret->places, (struct victims_place){i, n});
+    }
+    assert(!left);
+}
+
+static void thin(struct question *q)
+{
+    struct victims *v = q->v;
+    struct victims_answer *a = q->ret;
+    struct candidate d = {.lo = q->ask->domains[a->domain].lo,
+                          .hi = q->ask->domains[a->domain].hi};
+    struct dear *list = mem_alloc(a->victims.n * sizeof *list);
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < a->victims.n; i++) {
+        const struct victim *w = &v->victims.at[a->victims.at[i]];
+        list[i] = (struct dear){line_at(w->cost, w->rate, q->ask->at), w->gpus, w->tie,
+                                a->victims.at[i]};
+        v->mark.at[list[i].id] = 1;
+    }
+    for (uint32_t i = d.lo; i < d.hi; i++) {
+        if (!node_counts(q, i))
+            continue;
+        count_slots(q, i, NULL, 0);
+        total += v->slots.at[i];
+    }
+    qsort(list, a->victims.n, sizeof *list, by_dearest);
+    for (uint32_t i = 0; i < a->victims.n; i++)
+        if (can_stay(q, list[i].id, &d, &total)) {
+            a->cost -= list[i].cost;
+            a->gpus -= list[i].gpus;
+        }
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->victims.n; i++) {
+        if (v->mark.at[a->victims.at[i]])
+            a->victims.at[n++] = a->victims.at[i];
+        v->mark.at[a->victims.at[i]] = 0;
+    }
+    a->victims.n = n;
+    v->hunt.steps += (d.hi - d.lo) / SCAN_STEP;
+    set_places(q, &d);
+    free(list);
+}
+
+/* ---- the question ---- */
+
+static int by_bound(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    if (x->bound != y->bound)
+        return x->bound < y->bound ? -1 : 1;
+    if (x->lo != y->lo)
+        return x->lo < y->lo ? -1 : 1;
+    if (x->hi != y->hi)
+        return x->hi < y->hi ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+static void list_candidates(struct question *q)
+{
+    struct victims *v = q->v;
+    vec_clear(&v->candidates);
+    for (uint32_t i = 0; i < q->ask->ndomains; i++) {
+        struct candidate d = {.lo = q->ask->domains[i].lo, .hi = q->ask->domains[i].hi};
+        assert(d.lo <= d.hi && d.hi <= v->nnodes);
+        d.index = i;
+        uint64_t room = scan(q, d.lo, d.hi);
+        if (room < q->ask->tasks) {
+            if (room > q->ret->most)
+                q->ret->most = (uint32_t)room;
+            continue;
+        }
+        if (q->ask->ndomains > 1)
+            d.bound = scan_bound(v->entries.at, v->entries.n, q->ask->tasks);
+        vec_push(&v->candidates, d);
+    }
+    if (v->candidates.n)
+        qsort(v->candidates.at, v->candidates.n, sizeof *v->candidates.at, by_bound);
+}
+
+static void search(struct question *q)
+{
+    struct victims *v = q->v;
+    struct victims_answer *a = q->ret;
+    for (uint32_t i = 0; i < v->candidates.n; i++) {
+        const struct candidate *d = &v->candidates.at[i];
+        if (a->verdict == VICTIMS_FOUND && (!a->victims.n || d->bound > a->cost))
+            break;
+        if (a->verdict == VICTIMS_FOUND && v->hunt.steps > q->limit) {
+            unproven(q, d->bound);
+            break;
+        }
+        if (q->ask->ndomains > 1)
+            scan(q, d->lo, d->hi);
+        solve(q, d);
+    }
+}
+
+void victims_find(struct victims *v, const struct victims_ask *ask,
+                  struct victims_answer *ret)
+{
+    struct question q = {.v = v, .ask = ask, .ret = ret, .proven = true};
+    assert(ask->tasks && ask->need.gpu >= 0 && ask->need.cpu_milli >= 0 &&
+           ask->need.mem_bytes >= 0 && ask->at >= 0);
+    assert(ask->need.gpu || ask->need.cpu_milli || ask->need.mem_bytes);
+    vec_clear(&ret->victims);
+    vec_clear(&ret->places);
+    ret->verdict = VICTIMS_IMPOSSIBLE;
+    ret->domain = VICTIMS_NONE;
+    ret->cost = ret->gpus = ret->bound = 0;
+    ret->most = 0;
+    v->hunt.steps = 0;
+    q.limit = ask->steps ? ask->steps : VICTIMS_STEPS_DEFAULT;
+    q.bound = UINT64_MAX;
+    q.most_per_node = VICTIMS_SLOTS_MAX;
+    if (ask->per_node && ask->per_node < VICTIMS_SLOTS_MAX)
+        q.most_per_node = ask->per_node;
+    list_candidates(&q);
+    search(&q);
+    if (ret->verdict == VICTIMS_FOUND) {
+        if (!q.proven)
+            thin(&q);
+        ret->bound = q.bound < ret->cost ? q.bound : ret->cost;
+        ret->most = 0;
+    }
+    ret->proven = q.proven;
+    ret->steps = (uint32_t)(v->hunt.steps < UINT32_MAX ? v->hunt.steps : UINT32_MAX);
+}
+
+void victims_answer_done(struct victims_answer *a)
+{
+    vec_done(&a->victims);
+    vec_done(&a->places);
+}

@@ -1,0 +1,650 @@
+/* victims_search.c - branch and bound over gangs that stand on several nodes
+ *
+ * A victim on one node concerns that node only. The weight of one that stands on
+ * several is shared out over its nodes by their GPUs; with these shares each node has a
+ * price for s = 1, 2, … tasks (an exact small knapsack over its victims), and the tasks
+ * are spread over the cheapest prices. That sum is a lower bound for every solution,
+ * since no set pays more in shares than it weighs; and the union of the victims chosen
+ * is a solution. They differ only by gangs of which some nodes were chosen and others
+ * not. The gang with most left unpaid is decided: it goes (its weight is sunk, its
+ * nodes are cheaper), or it stays (its nodes lose that way). Where every gang touched
+ * is paid in full, bound and solution are equal, and the branch is closed. Cost: one
+ * look at each node a branch.
+ *
+ * The spread: prices of one task each need only the n smallest. Where nodes take
+ * several, the stairs' convex hulls give the bound, and if it is not integral, a table
+ * over nodes x tasks the exact spread, when the budget allows (multiple-choice
+ * knapsack: Sinha and Zoltners 1979). SPDX-License-Identifier: Apache-2.0 */
+#include "sched/victims_search.h"
+
+#include <assert.h>
+
+enum { KNAPSACK_VISITS = 4096 };
+
+const struct weight weight_inf = {~(u128)0 >> 1, 0};
+
+struct weight weight_add(struct weight a, struct weight b)
+{
+    struct weight r = {a.hi + b.hi, a.lo + b.lo};
+    r.hi += r.lo < a.lo;
+    return r;
+}
+
+struct weight weight_sub(struct weight a, struct weight b)
+{
+    struct weight r = {a.hi - b.hi - (a.lo < b.lo), a.lo - b.lo};
+    return r;
+}
+
+int weight_cmp(struct weight a, struct weight b)
+{
+    if (a.hi != b.hi)
+        return a.hi < b.hi ? -1 : 1;
+    return a.lo < b.lo ? -1 : a.lo > b.lo;
+}
+
+static struct weight weight_times(struct weight a, uint32_t k)
+{
+    u128 low = (u128)(uint64_t)a.lo * k;
+    u128 mid = (u128)(uint64_t)(a.lo >> 64) * k + (low >> 64);
+    return (struct weight){a.hi * k + (mid >> 64), mid << 64 | (uint64_t)low};
+}
+
+/* Rounded down. */
+static struct weight weight_over(struct weight a, uint32_t k)
+{
+    u128 rest = a.hi % k;
+    u128 mid = rest << 64 | (uint64_t)(a.lo >> 64);
+    u128 low = (mid % k) << 64 | (uint64_t)a.lo;
+    return (struct weight){a.hi / k, (mid / k) << 64 | (uint64_t)(low / k)};
+}
+
+/* ---- rooms ---- */
+
+static bool room_holds(const struct victims_room *a, const struct victims_room *need)
+{
+    return a->gpu >= need->gpu && a->cpu_milli >= need->cpu_milli &&
+           a->mem_bytes >= need->mem_bytes;
+}
+
+static void room_plus(struct victims_room *a, const struct victims_room *b)
+{
+    a->gpu += b->gpu;
+    a->cpu_milli += b->cpu_milli;
+    a->mem_bytes += b->mem_bytes;
+}
+
+static void room_minus(struct victims_room *a, const struct victims_room *b)
+{
+    a->gpu -= b->gpu;
+    a->cpu_milli -= b->cpu_milli;
+    a->mem_bytes -= b->mem_bytes;
+}
+
+static uint32_t least_fit(int64_t room, int64_t need, uint32_t most)
+{
+    if (!need || !most)
+        return most;
+    if (room < need)
+        return 0;
+    if (room < 2 * need)
+        return 1;
+    int64_t n = room / need;
+    return n < most ? (uint32_t)n : most;
+}
+
+uint32_t hunt_slots(const struct victims_room *room, const struct victims_room *need,
+                    uint32_t most)
+{
+    most = least_fit(room->gpu, need->gpu, most);
+    if (need->cpu_milli)
+        most = least_fit(room->cpu_milli, need->cpu_milli, most);
+    if (need->mem_bytes)
+        most = least_fit(room->mem_bytes, need->mem_bytes, most);
+    return most;
+}
+
+/* ---- the price of one node ---- */
+
+static uint32_t set_first(u128 set)
+{
+    uint64_t low = (uint64_t)set;
+    return low ? (uint32_t)__builtin_ctzll(low)
+               : 64 + (uint32_t)__builtin_ctzll((uint64_t)(set >> 64));
+}
+
+/* Choose among optional locals so that have + chosen holds want, least weight. */
+struct knapsack {
+    const struct hunt_local *locals;
+    const struct victims_room *want;
+    uint8_t item[HUNT_LOCALS];                 /* by share */
+    struct victims_room rest[HUNT_LOCALS + 1]; /* what items i.. free together */
+    uint32_t n, visits;
+    struct weight best;
+    u128 best_set;
+    bool rough;
+};
+
+/* Has an item before i been left out that frees as much and costs no more? Then taking
+ * i is no better than taking that one instead. */
+static bool item_is_beaten(const struct knapsack *k, uint32_t i, u128 set)
+{
+    const struct hunt_local *it = &k->locals[k->item[i]];
+    for (uint32_t e = 0; e < i; e++)
+        if (!(set >> k->item[e] & 1) &&
+            room_holds(&k->locals[k->item[e]].frees, &it->frees))
+            return true;
+    return false;
+}
+
+static void knapsack_visit(struct knapsack *k, uint32_t i, struct victims_room have,
+                           struct weight weight, u128 set)
+{
+    if (weight_cmp(weight, k->best) >= 0)
+        return;
+    if (room_holds(&have, k->want)) {
+        k->best = weight;
+        k->best_set = set;
+        return;
+    }
+    if (i == k->n)
+        return;
+    if (++k->visits > KNAPSACK_VISITS) {
+        k->rough = true;
+        return;
+    }
+    struct victims_room all = have;
+    room_plus(&all, &k->rest[i]);
+    if (!room_holds(&all, k->want))
+        return;
+    const struct hunt_local *it = &k->locals[k->item[i]];
+    if (!item_is_beaten(k, i, set)) {
+        struct victims_room with = have;
+        room_plus(&with, &it->frees);
+        knapsack_visit(k, i + 1, with, weight_add(weight, it->share),
+                       set | UINT64_C(1) << k->item[i]);
+    }
+    knapsack_visit(k, i + 1, have, weight, set);
+}
+
+static void knapsack_sort(struct knapsack *k)
+{
+    for (uint32_t i = 1; i < k->n; i++) {
+        uint8_t it = k->item[i];
+        uint32_t to = i;
+        while (to &&
+               weight_cmp(k->locals[it].share, k->locals[k->item[to - 1]].share) < 0) {
+            k->item[to] = k->item[to - 1];
+            to--;
+        }
+        k->item[to] = it;
+    }
+    k->rest[k->n] = (struct victims_room){0};
+    for (uint32_t i = k->n; i--;) {
+        k->rest[i] = k->rest[i + 1];
+        room_plus(&k->rest[i], &k->locals[k->item[i]].frees);
+    }
+}
+
+/* A set to begin with: all, less what can be spared, the dearest first. */
+static void knapsack_start(struct knapsack *k, struct victims_room have)
+{
+    room_plus(&have, &k->rest[0]);
+    k->best = (struct weight){0};
+    k->best_set = 0;
+    for (uint32_t i = k->n; i--;) {
+        const struct hunt_local *it = &k->locals[k->item[i]];
+        struct victims_room less = have;
+        room_minus(&less, &it->frees);
+        if (room_holds(&less, k->want)) {
+            have = less;
+            continue;
+        }
+        k->best = weight_add(k->best, it->share);
+        k->best_set |= UINT64_C(1) << k->item[i];
+    }
+}
+
+/* One step of a stair. `open` are the locals that may go, `all` is what there is when
+ * they all do, `have` without them. */
+static struct hunt_step price_step(struct hunt *h, const struct hunt_local *l,
+                                   u128 open, const struct victims_room *have,
+                                   const struct victims_room *all,
+                                   const struct victims_room *want)
+{
+    struct hunt_step r = {.can = true};
+    if (room_holds(have, want))
+        return r;
+    if (!room_holds(all, want))
+        return (struct hunt_step){.weight = weight_inf};
+    struct knapsack k;
+    k.n = 0;
+    struct victims_room base = *have;
+    for (u128 left = open; left; left &= left - 1) {
+        uint32_t i = set_first(left);
+        struct victims_room less = *all;
+        room_minus(&less, &l[i].frees);
+        if (room_holds(&less, want)) {
+            k.item[k.n++] = (uint8_t)i;
+            continue;
+        }
+        r.weight = weight_add(r.weight, l[i].share);
+        r.goes |= (u128)1 << i;
+        room_plus(&base, &l[i].frees);
+    }
+    if (room_holds(&base, want))
+        return r;
+    k.locals = l;
+    k.want = want;
+    k.visits = 0;
+    k.rough = false;
+    knapsack_sort(&k);
+    knapsack_start(&k, base);
+    knapsack_visit(&k, 0, base, (struct weight){0}, 0);
+    h->rough |= k.rough;
+    h->steps += k.visits / 8;
+    r.weight = weight_add(r.weight, k.best);
+    r.goes |= k.best_set;
+    return r;
+}
+
+static void price_node(struct hunt *h, uint32_t node)
+{
+    const struct hunt_node *n = &h->nodes.at[node];
+    const struct hunt_local *l = h->locals.at + n->first;
+    struct victims_room have = n->free, all, want = {0};
+    u128 open = 0;
+    for (uint32_t i = 0; i < n->nlocals; i++) {
+        enum hunt_state s = h->victims.at[l[i].victim].state;
+        if (s == HUNT_GOES)
+            room_plus(&have, &l[i].frees);
+        else if (s == HUNT_OPEN)
+            open |= (u128)1 << i;
+    }
+    all = have;
+    for (u128 left = open; left; left &= left - 1)
+        room_plus(&all, &l[set_first(left)].frees);
+    h->steps++;
+    for (uint32_t s = 0; s < n->cap; s++) {
+        room_plus(&want, &h->need);
+        h->stairs.at[n->stair + s] = price_step(h, l, open, &have, &all, &want);
+    }
+}
+
+/* ---- the spread of tasks over nodes ---- */
+
+/* rise / run, then node, then to: a total order. */
+static bool piece_before(const struct hunt_piece *a, const struct hunt_piece *b)
+{
+    int c = a->run == b->run ? weight_cmp(a->rise, b->rise)
+                             : weight_cmp(weight_times(a->rise, b->run),
+                                          weight_times(b->rise, a->run));
+    if (c)
+        return c < 0;
+    return a->node != b->node ? a->node < b->node : a->to < b->to;
+}
+
+/* The hull's pieces of one node, each steeper than the one before. */
+static void push_pieces(struct hunt *h, uint32_t node)
+{
+    const struct hunt_node *n = &h->nodes.at[node];
+    const struct hunt_step *s = h->stairs.at + n->stair;
+    struct weight at = {0};
+    for (uint32_t from = 0; from < n->cap;) {
+        struct hunt_piece best = {0};
+        for (uint32_t to = from + 1; to <= n->cap && s[to - 1].can; to++) {
+            struct hunt_piece p = {weight_sub(s[to - 1].weight, at), to - from, node,
+                                   to};
+            if (!best.run || weight_cmp(weight_times(p.rise, best.run),
+                                        weight_times(best.rise, p.run)) <= 0)
+                best = p;
+        }
+        if (!best.run)
+            break;
+        vec_push(&h->pieces, best);
+        at = s[best.to - 1].weight;
+        from = best.to;
+    }
+}
+
+static void piece_swap(struct hunt_piece *a, struct hunt_piece *b)
+{
+    struct hunt_piece t = *a;
+    *a = *b;
+    *b = t;
+}
+
+static void median_to_front(struct hunt_piece *p, uint32_t n)
+{
+    struct hunt_piece *a = p, *b = p + n / 2, *c = p + n - 1;
+    if (piece_before(b, a))
+        piece_swap(a, b);
+    if (piece_before(c, b)) {
+        piece_swap(b, c);
+        if (piece_before(b, a))
+            piece_swap(a, b);
+    }
+    piece_swap(a, b);
+}
+
+/* Order the pieces so that those before the returned index are the cheapest and run
+ * less than `tasks` together, and with it reach `tasks`. Quickselect; they do reach it.
+ */
+static uint32_t pieces_split(struct hunt_piece *p, uint32_t n, uint32_t tasks)
+{
+    uint32_t lo = 0, hi = n;
+    for (;;) {
+        if (hi - lo == 1)
+            return lo;
+        median_to_front(p + lo, hi - lo);
+        uint32_t edge = lo, run = 0;
+        for (uint32_t i = lo + 1; i < hi; i++)
+            if (piece_before(&p[i], &p[lo])) {
+                piece_swap(&p[++edge], &p[i]);
+                run += p[edge].run;
+            }
+        piece_swap(&p[lo], &p[edge]);
+        if (run >= tasks) {
+            hi = edge;
+        } else if (run + p[edge].run >= tasks) {
+            return edge;
+        } else {
+            tasks -= run + p[edge].run;
+            lo = edge + 1;
+        }
+    }
+}
+
+struct spread {
+    struct weight bound;
+    bool can, exact;
+    uint64_t slope; /* cost of the last task, rounded up */
+};
+
+/* Least weight of exactly n tasks: table[m] over the nodes so far, choice[node][m]. */
+static void spread_exactly(struct hunt *h, struct spread *r)
+{
+    uint32_t wide = h->tasks + 1, nodes = h->nodes.n;
+    vec_resize(&h->table, wide);
+    vec_resize(&h->choice, nodes * wide);
+    for (uint32_t m = 0; m < wide; m++)
+        h->table.at[m] = m ? weight_inf : (struct weight){0};
+    for (uint32_t i = 0; i < nodes; i++) {
+        const struct hunt_node *n = &h->nodes.at[i];
+        for (uint32_t m = wide; m--;) {
+            struct weight best = h->table.at[m];
+            uint8_t at = 0;
+            for (uint32_t s = 1; s <= n->cap && s <= m; s++) {
+                const struct hunt_step *st = &h->stairs.at[n->stair + s - 1];
+                if (!st->can)
+                    break;
+                if (!weight_cmp(h->table.at[m - s], weight_inf))
+                    continue;
+                struct weight w = weight_add(h->table.at[m - s], st->weight);
+                if (weight_cmp(w, best) < 0) {
+                    best = w;
+                    at = (uint8_t)s;
+                }
+            }
+            h->table.at[m] = best;
+            h->choice.at[i * wide + m] = at;
+        }
+    }
+    r->bound = weight_add(h->sunk, h->table.at[h->tasks]);
+    r->exact = true;
+    for (uint32_t i = nodes, m = h->tasks; i--;) {
+        h->take.at[i] = h->choice.at[i * wide + m];
+        m -= h->take.at[i];
+    }
+}
+
+static uint64_t slope_cost(const struct hunt_piece *p)
+{
+    return (uint64_t)((p->rise.hi >> HUNT_COST_SHIFT) / p->run) + 1;
+}
+
+static struct spread spread_tasks(struct hunt *h)
+{
+    struct spread r = {.bound = h->sunk, .exact = true};
+    uint64_t run = 0;
+    vec_clear(&h->pieces);
+    for (uint32_t i = 0; i < h->nodes.n; i++)
+        push_pieces(h, i);
+    for (uint32_t i = 0; i < h->pieces.n; i++)
+        run += h->pieces.at[i].run;
+    h->steps += h->nodes.n / 2;
+    r.can = run >= h->tasks;
+    if (!r.can)
+        return r;
+    uint32_t last = pieces_split(h->pieces.at, h->pieces.n, h->tasks), left = h->tasks;
+    memset(h->take.at, 0, h->nodes.n * sizeof *h->take.at);
+    for (uint32_t i = 0; i < last; i++) {
+        const struct hunt_piece *p = &h->pieces.at[i];
+        r.bound = weight_add(r.bound, p->rise);
+        left -= p->run;
+        if (h->take.at[p->node] < p->to)
+            h->take.at[p->node] = p->to;
+    }
+    const struct hunt_piece *p = &h->pieces.at[last];
+    r.slope = slope_cost(p);
+    h->take.at[p->node] = p->to - p->run + left;
+    r.bound = weight_add(r.bound, weight_over(weight_times(p->rise, left), p->run));
+    r.exact = left == p->run;
+    return r;
+}
+
+/* ---- branch and bound ---- */
+
+/* What the selection weighs as a set: each victim once. */
+static struct weight selection_weight(struct hunt *h)
+{
+    struct weight sum = h->sunk;
+    h->epoch++;
+    for (uint32_t i = 0; i < h->nodes.n; i++) {
+        if (!h->take.at[i])
+            continue;
+        const struct hunt_node *n = &h->nodes.at[i];
+        u128 goes = h->stairs.at[n->stair + h->take.at[i] - 1].goes;
+        for (; goes; goes &= goes - 1) {
+            const struct hunt_local *l = &h->locals.at[n->first + set_first(goes)];
+            struct hunt_victim *v = &h->victims.at[l->victim];
+            if (v->seen != h->epoch) {
+                v->seen = h->epoch;
+                v->paid = (struct weight){0};
+                sum = weight_add(sum, v->weight);
+            }
+            v->paid = weight_add(v->paid, l->share);
+        }
+    }
+    return sum;
+}
+
+static void keep_best(struct hunt *h, struct weight w)
+{
+    h->best = w;
+    h->found = true;
+    vec_clear(&h->goes);
+    vec_clear(&h->places);
+    for (uint32_t i = 0; i < h->victims.n; i++) {
+        const struct hunt_victim *v = &h->victims.at[i];
+        if (v->state == HUNT_GOES || v->seen == h->epoch)
+            vec_push(&h->goes, i);
+    }
+    for (uint32_t i = 0; i < h->nodes.n; i++)
+        if (h->take.at[i])
+            vec_push(&h->places,
+                     (struct victims_place){h->nodes.at[i].node, h->take.at[i]});
+}
+
+/* The victim of the selection with most of its weight not paid, or VICTIMS_NONE. */
+static uint32_t most_unpaid(const struct hunt *h)
+{
+    struct weight most = {0};
+    uint32_t at = VICTIMS_NONE;
+    for (uint32_t i = 0; i < h->victims.n; i++) {
+        const struct hunt_victim *v = &h->victims.at[i];
+        if (!v->shared || v->seen != h->epoch || v->state != HUNT_OPEN)
+            continue;
+        struct weight left = weight_sub(v->weight, v->paid);
+        if (weight_cmp(left, most) > 0) {
+            most = left;
+            at = i;
+        }
+    }
+    return at;
+}
+
+static void decide(struct hunt *h, uint32_t victim, enum hunt_state state)
+{
+    struct hunt_victim *v = &h->victims.at[victim];
+    if (v->state == HUNT_GOES)
+        h->sunk = weight_sub(h->sunk, v->weight);
+    if (state == HUNT_GOES)
+        h->sunk = weight_add(h->sunk, v->weight);
+    v->state = state;
+    for (uint32_t i = 0; i < v->nseats; i++)
+        price_node(h, h->seats.at[v->first + i].node);
+}
+
+static void leave_open(struct hunt *h, struct weight bound)
+{
+    if (weight_cmp(bound, h->open) < 0)
+        h->open = bound;
+}
+
+static void branch(struct hunt *h, bool root)
+{
+    struct spread s = spread_tasks(h);
+    if (root) {
+        h->root = s.can ? s.bound : weight_inf;
+        h->slope = s.slope;
+    }
+    if (!s.can || weight_cmp(s.bound, h->best) >= 0)
+        return;
+    uint64_t table = (uint64_t)h->stairs.n * (h->tasks + 1);
+    if (!s.exact && h->steps + table <= h->limit) {
+        h->steps += table;
+        spread_exactly(h, &s);
+        if (weight_cmp(s.bound, h->best) >= 0)
+            return;
+    }
+    struct weight w = selection_weight(h);
+    if (weight_cmp(w, h->best) < 0)
+        keep_best(h, w);
+    uint32_t victim = most_unpaid(h);
+    if (victim == VICTIMS_NONE) {
+        if (weight_cmp(s.bound, w) < 0)
+            leave_open(h, s.bound);
+        return;
+    }
+    if (h->steps > h->limit) {
+        h->cut = true;
+        leave_open(h, s.bound);
+        return;
+    }
+    const struct hunt_victim *v = &h->victims.at[victim];
+    bool goes_first = weight_cmp(weight_times(v->paid, 2), v->weight) >= 0;
+    decide(h, victim, goes_first ? HUNT_GOES : HUNT_STAYS);
+    branch(h, false);
+    decide(h, victim, goes_first ? HUNT_STAYS : HUNT_GOES);
+    branch(h, false);
+    decide(h, victim, HUNT_OPEN);
+}
+
+/* ---- loading's end ---- */
+
+static int by_tie(const void *a, const void *b)
+{
+    const struct hunt_victim *x = *(struct hunt_victim *const *)a,
+                             *y = *(struct hunt_victim *const *)b;
+    return (x->tie > y->tie) - (x->tie < y->tie);
+}
+
+static void weigh(struct hunt *h)
+{
+    for (uint32_t i = 0; i < h->victims.n; i++) {
+        struct hunt_victim *v = &h->victims.at[i];
+        v->weight.hi =
+            (u128)v->cost << HUNT_COST_SHIFT | (u128)v->gpus << HUNT_COUNT_BITS | 1;
+        v->weight.lo = 0;
+    }
+    if (h->victims.n > HUNT_TIES)
+        return;
+    struct hunt_victim *order[HUNT_TIES];
+    for (uint32_t i = 0; i < h->victims.n; i++)
+        order[i] = &h->victims.at[i];
+    qsort(order, h->victims.n, sizeof *order, by_tie);
+    for (uint32_t i = 0; i < h->victims.n; i++)
+        order[i]->weight.lo = ((u128)1 << 127) - ((u128)1 << (127 - i));
+}
+
+/* Shares by parts, rounded down; what is lost by that goes to the first seat. */
+static void share_out(struct hunt *h)
+{
+    for (uint32_t i = 0; i < h->victims.n; i++) {
+        struct hunt_victim *v = &h->victims.at[i];
+        v->state = HUNT_OPEN;
+        v->seen = 0;
+        uint64_t parts = 0;
+        struct weight given = {0};
+        struct weight each = {0};
+        if (v->nseats > 1 || v->shared)
+            each = weight_over(v->weight, (uint32_t)v->parts);
+        for (uint32_t k = 0; k < v->nseats; k++) {
+            struct hunt_local *l = &h->locals.at[h->seats.at[v->first + k].local];
+            l->share = weight_times(each, l->part);
+            given = weight_add(given, l->share);
+            parts += l->part;
+        }
+        if (parts == v->parts && v->nseats) {
+            struct hunt_local *l = &h->locals.at[h->seats.at[v->first].local];
+            l->share = weight_add(l->share, weight_sub(v->weight, given));
+        }
+    }
+}
+
+void hunt_run(struct hunt *h, struct weight below, uint64_t limit)
+{
+    h->found = h->cut = false;
+    h->rough = h->dropped;
+    h->best = below;
+    h->open = weight_inf;
+    h->sunk = (struct weight){0};
+    h->epoch = 0;
+    weigh(h);
+    share_out(h);
+    vec_clear(&h->stairs);
+    for (uint32_t i = 0; i < h->nodes.n; i++) {
+        h->nodes.at[i].stair = h->stairs.n;
+        vec_resize(&h->stairs, h->stairs.n + h->nodes.at[i].cap);
+        price_node(h, i);
+    }
+    vec_resize(&h->take, h->nodes.n);
+    h->limit = h->steps + limit;
+    branch(h, true);
+}
+
+void hunt_reset(struct hunt *h)
+{
+    vec_clear(&h->nodes);
+    vec_clear(&h->locals);
+    vec_clear(&h->victims);
+    vec_clear(&h->seats);
+    h->dropped = false;
+    h->steps = 0;
+}
+
+void hunt_done(struct hunt *h)
+{
+    vec_done(&h->nodes);
+    vec_done(&h->locals);
+    vec_done(&h->victims);
+    vec_done(&h->seats);
+    vec_done(&h->stairs);
+    vec_done(&h->pieces);
+    vec_done(&h->take);
+    vec_done(&h->table);
+    vec_done(&h->choice);
+    vec_done(&h->goes);
+    vec_done(&h->places);
+}
