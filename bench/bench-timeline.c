@@ -1,17 +1,24 @@
 /* bench-timeline.c - what it costs to know when a gang can start
- *   plan      one full conservative plan of 5,000 pending jobs on 64 full nodes of 8
- *             GPUs: 60 % one GPU, 16 % two, 9 % four, 7 % eight, 8 % gangs of 2 to 16
- *             whole nodes; limits 10 minutes to 2 days, even over their logarithm.
- * Beside it a scan of one profile of all nodes with the same rules; its starts must be
- * the same. plan      10,000 pending on 12,500 nodes book      one booking or release
- * while 30,000 jobs come and go on 12,500 nodes earliest  a gang of 128 whole nodes in
- * one of 98 blocks, one of 32 in a block, one of 16 in a rack, 128 and 500 anywhere,
- * and a lone task, with 90 % occupied CPU time of this thread; limits are 1.05 to 4
- * times the run time. SPDX-License-Identifier: Apache-2.0 */
+ *
+ * plan: one full conservative plan of 5,000 pending jobs on 64 full nodes of 8 GPUs:
+ * 60 % one GPU, 16 % two, 9 % four, 7 % eight, 8 % gangs of 2 to 16 whole nodes; limits
+ * 10 minutes to 2 days, even over their logarithm. Beside it a scan of one profile of
+ * all nodes with the same rules, whose starts must be the same. Then 10,000 pending on
+ * 12,500 nodes.
+ *
+ * book: one booking or release while some 30,000 jobs come and go on 12,500 nodes.
+ *
+ * earliest: on these nodes, 90 % occupied and ten gangs with reservations, where and
+ * when a gang of whole nodes can start: in one of 98 blocks, in a rack, or anywhere;
+ * and a lone task.
+ *
+ * CPU time of this thread.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
 
+#include "base/heap.h"
 #include "base/rng.h"
 #include "sched/timeline.h"
 
@@ -198,7 +205,7 @@ static void bench_plan(uint32_t nodes, uint32_t n, const char *aim, bool compare
 
 /* ---- jobs that come and go ---- */
 
-enum { NODES = 12500, JOBS = 30000, TURNS = 200000, SEARCHES = 1000 };
+enum { NODES = 12500, JOBS = 40000, TURNS = 200000, SEARCHES = 1000 };
 
 struct running {
     uint32_t rank, gpus;
@@ -211,6 +218,7 @@ struct load {
     int64_t now;
     struct running jobs[JOBS];
     uint32_t njobs;
+    struct heap limits; /* jobs by their end; stale when it is another's */
     int8_t free[NODES];
     int64_t used;
 };
@@ -227,6 +235,7 @@ static bool load_start(struct load *l, uint32_t gpus)
     l->free[rank] = (int8_t)(l->free[rank] - (int8_t)gpus);
     l->used += gpus;
     timeline_book(l->t, rank, gpus, l->now, l->now + limit);
+    heap_push(&l->limits, l->now + limit, l->njobs - 1, l->njobs - 1);
     return true;
 }
 
@@ -236,32 +245,57 @@ static uint32_t random_gpus(struct rng *r)
     return gpus[rng_below(r, 8)];
 }
 
+static void load_end(struct load *l, uint32_t which)
+{
+    struct running j = l->jobs[which], last = l->jobs[--l->njobs];
+    l->jobs[which] = last;
+    heap_push(&l->limits, last.until, which, which);
+    l->free[j.rank] = (int8_t)(l->free[j.rank] + (int8_t)j.gpus);
+    l->used -= j.gpus;
+    timeline_release(l->t, j.rank, j.gpus, j.start, j.until);
+}
+
+/* Full first, then random jobs end: what is free lies scattered. */
 static void load_fill(struct load *l, int64_t percent)
 {
     uint32_t g = random_gpus(&l->rng);
-    while (l->used < INT64_C(8) * NODES * percent / 100 && l->njobs < JOBS) {
+    while (l->used < INT64_C(8) * NODES * 98 / 100 && l->njobs < JOBS) {
         if (load_start(l, g) || g == 1)
             g = random_gpus(&l->rng);
         else
             g = 1;
     }
+    while (l->used > INT64_C(8) * NODES * percent / 100)
+        load_end(l, (uint32_t)rng_below(&l->rng, l->njobs));
+}
+
+/* Whose limit has come; if none, anybody. */
+static uint32_t load_ends(struct load *l)
+{
+    while (heap_top(&l->limits) && heap_top(&l->limits)->key <= l->now) {
+        struct heap_item x = heap_pop(&l->limits);
+        if (x.item < l->njobs && l->jobs[x.item].until == x.key)
+            return x.item;
+    }
+    return (uint32_t)rng_below(&l->rng, l->njobs);
 }
 
 struct turn {
     struct running ended, started;
 };
 
-/* One job ends early, another takes its place. */
+/* One job ends, another takes its place. */
 static struct turn load_turn(struct load *l)
 {
-    uint32_t which = (uint32_t)rng_below(&l->rng, l->njobs);
+    l->now += 1 + (int64_t)rng_below(&l->rng, 500000);
+    uint32_t which = load_ends(l);
     struct turn turn = {.ended = l->jobs[which]};
     int64_t limit = random_time(&l->rng, 10 * MINUTE, 48 * HOUR);
-    l->now += 1 + (int64_t)rng_below(&l->rng, 500000);
     turn.started = turn.ended;
     turn.started.start = l->now;
     turn.started.until = l->now + limit;
     l->jobs[which] = turn.started;
+    heap_push(&l->limits, turn.started.until, which, which);
     return turn;
 }
 
@@ -364,6 +398,7 @@ static void bench_load(void)
     bench_earliest(&l, "16-in-a-rack", a, 16);
     a.ntasks = 1;
     bench_earliest(&l, "1-anywhere", a, 0);
+    heap_done(&l.limits);
     timeline_destroy(l.t);
 }
 

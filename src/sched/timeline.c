@@ -1,23 +1,27 @@
 /* timeline.c - the whole GPUs that are free on each node, over time to come
  *
- * Nodes lie in rows of 16 (timeline_row.c); what is here is the search over rows.
+ * Nodes lie in rows of 16 (timeline_row.c); what is here is the search over rows for
+ * the earliest start of n tasks in a range of ranks, from `from` on.
  *
- * Earliest start of n tasks in a range of ranks, from `from`:
- *   1. Each row has a number of places were it empty. If all rows but r together could
- *      give m, then r must give at least n - m: its own earliest start for that many
- *      bounds the whole. Repeated until no row moves it. This alone finds the start of
- * a gang that needs most of its domain.
- *   2. At s, count the places of each row. Too few: go to the next time a count can
- * rise (flat minima over the rows' own earliest starts of one place more), count that
- *      row anew. Counts can also fall as the window moves right: until its next rise a
- *      row's count is an upper bound, and it is counted anew from the time it may fall
- *      only when the sum seems enough.
+ * Bound: each row has so many places were it empty. If all rows but r together have m,
+ * then r must give at least n - m, and its own earliest start for that many bounds the
+ * whole. Repeated until no row moves it; this alone finds the start of a gang that
+ * needs most of its domain.
+ *
+ * Rises: at s, count the places of each row. If they are too few, go to the next time
+ * when a count can rise (flat minima over the rows' own earliest starts of one place
+ * more) and count that row anew. Counts can also fall as the window moves right: until
+ * its next rise a row's count is an upper bound, and only when the sum seems enough are
+ * rows that may have fallen since counted anew.
+ *
  * Of several domains all are searched, each only up to the best start so far.
- * Cost: rows x (log s + the segments of the window) + the rises passed.
+ * Cost: rows x (log s + the segments of the window), and the rises passed.
  *
  * Example: 2 rows, 20 tasks of 8 GPUs on whole nodes. Each row must give at least 4.
  * Row 0 gives 4 from 10:00, row 1 from 11:00: start at 11:00, say 10 + 8 places there.
- * Row 0 next gives 11 at 11:30, row 1 next 9 at 11:20: at 11:20 19 places, at 11:30 20.
+ * Row 0 next gives 11 at 11:30, row 1 next 9 at 11:20: at 11:20 there are 19, at
+ * 11:30 20.
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sched/timeline.h"
 

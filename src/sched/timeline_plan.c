@@ -1,31 +1,37 @@
 /* timeline_plan.c - a full conservative plan: a start for each of many asks
  *
  * Each ask in turn gets its earliest start and is booked there, so the timeline only
- * fills, and what was too early once stays too early. Two memories live on that:
- *   lone tasks  for each family of asks (all but the time limit alike), each octave of
- *               the limit and each row: a time before which not even the shortest ask
- * of the class fits there. The row with the least is looked at first, its bound raised
- * if the row has changed since, and rows whose bound is beyond the best start so far
- * are never looked at. gangs       for each family the starts found, with the gang's
- * tasks and limit: one with at least as many and as long cannot start before. Dominated
- * entries go. Cost for a task: the rows with a bound before its start, two searches
- * each, and one booking. The results are those of timeline_earliest and
- * timeline_book_seats in a row; the test compares them. SPDX-License-Identifier:
- * Apache-2.0 */
+ * fills, and what was too early once stays too early. Two memories live on that.
+ *
+ * Lone tasks: for each family of asks (all but the limit alike), each quarter octave of
+ * the limit and each row, a time before which not even the shortest ask of the bracket
+ * fits there. The row with the least is looked at first, and its bound raised if the
+ * row has changed since; easier brackets (fewer GPUs, shorter) lend theirs. Rows whose
+ * bound is beyond the best start so far are never looked at.
+ *
+ * Gangs: for each family the starts found, with the gang's tasks and limit. One with at
+ * least as many and as long cannot start before. Dominated entries go.
+ *
+ * Cost of a task: two searches in each row with a bound before its start, one booking.
+ * The results are those of timeline_earliest and timeline_book_seats in turn; the test
+ * compares them.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 
 #include "sched/timeline_search.h"
 
 enum {
     FAMILIES_MAX = 256, /* asks of further families are searched without memory */
-    OCTAVES = 64,
+    BRACKETS = 256,     /* of limits: four an octave */
     STEPS_MAX = 32
 };
 
-struct octave {
-    int64_t shortest; /* limit of the class; 0: no such ask */
+struct bracket {
+    int64_t shortest; /* least limit in the bracket; 0: no such ask */
     struct bounds rows;
     uint32_t *seen; /* the row's version when its bound was made tight */
+    /* easier ones, whose bounds hold here too: shorter, fewer GPUs; or NULL */
+    const struct bracket *easier[2];
 };
 
 struct step {
@@ -37,7 +43,7 @@ struct family {
     struct timeline_ask ask; /* what its asks share */
     bool lone;
     VEC(struct step) steps;
-    struct octave *octaves; /* of lone tasks */
+    struct bracket *brackets; /* of lone tasks */
 };
 
 struct aside {
@@ -54,9 +60,10 @@ struct planner {
     struct timeline_found found;
 };
 
-static uint32_t octave_of(int64_t duration_us)
+static uint32_t bracket_of(int64_t duration_us)
 {
-    return 63 - (uint32_t)__builtin_clzll((uint64_t)duration_us);
+    uint32_t o = 63 - (uint32_t)__builtin_clzll((uint64_t)duration_us);
+    return 4 * o + (o > 1 ? (uint32_t)(duration_us >> (o - 2) & 3) : 0);
 }
 
 static bool is_lone(const struct timeline_ask *a)
@@ -84,7 +91,7 @@ static uint32_t planner_family(struct planner *p, const struct timeline_ask *a,
         return FAMILIES_MAX;
     struct family f = {.ask = *a, .lone = is_lone(a)};
     if (f.lone)
-        f.octaves = mem_zero(OCTAVES * sizeof *f.octaves);
+        f.brackets = mem_zero(BRACKETS * sizeof *f.brackets);
     vec_push(&p->families, f);
     return p->families.n - 1;
 }
@@ -99,8 +106,8 @@ static void planner_open(struct planner *p, const struct timeline_ask *asks, uin
         p->family_of.at[i] = guess = planner_family(p, &asks[i], guess);
         if (guess == FAMILIES_MAX || !p->families.at[guess].lone)
             continue;
-        struct octave *o =
-            &p->families.at[guess].octaves[octave_of(asks[i].duration_us)];
+        struct bracket *o =
+            &p->families.at[guess].brackets[bracket_of(asks[i].duration_us)];
         if (!o->shortest) {
             bounds_init(&o->rows, p->t->nrows, p->t->now);
             o->seen = mem_alloc(p->t->nrows * sizeof *o->seen);
@@ -111,15 +118,58 @@ static void planner_open(struct planner *p, const struct timeline_ask *asks, uin
     }
 }
 
+/* The hardest bracket of the family that is no harder than this limit. */
+static const struct bracket *family_easier(const struct family *f, uint32_t bracket,
+                                           int64_t shortest)
+{
+    for (uint32_t k = bracket + 1; k-- > 0;)
+        if (f->brackets[k].shortest && f->brackets[k].shortest <= shortest)
+            return &f->brackets[k];
+    return NULL;
+}
+
+/* The family that differs from f by fewer GPUs alone, as few fewer as there are. */
+static const struct family *planner_easier(const struct planner *p,
+                                           const struct family *f)
+{
+    const struct family *best = NULL;
+    for (uint32_t i = 0; i < p->families.n; i++) {
+        const struct family *g = &p->families.at[i];
+        struct timeline_ask a = f->ask;
+        a.gpus = g->ask.gpus;
+        if (a.gpus < f->ask.gpus && family_has(g, &a) &&
+            (!best || a.gpus > best->ask.gpus))
+            best = g;
+    }
+    return best;
+}
+
+static void planner_link(struct planner *p)
+{
+    for (uint32_t i = 0; i < p->families.n; i++) {
+        struct family *f = &p->families.at[i];
+        const struct family *g = f->lone ? planner_easier(p, f) : NULL;
+        for (uint32_t k = 0; f->lone && k < BRACKETS; k++) {
+            struct bracket *o = &f->brackets[k];
+            if (!o->shortest)
+                continue;
+            if (k)
+                o->easier[0] = family_easier(f, k - 1, o->shortest);
+            if (g)
+                o->easier[1] = family_easier(g, k, o->shortest);
+        }
+    }
+}
+
 static void planner_done(struct planner *p)
 {
     for (uint32_t i = 0; i < p->families.n; i++) {
         struct family *f = &p->families.at[i];
-        for (uint32_t k = 0; f->octaves && k < OCTAVES; k++) {
-            bounds_done(&f->octaves[k].rows);
-            free(f->octaves[k].seen);
+        for (uint32_t k = 0; f->brackets && k < BRACKETS; k++) {
+            bounds_done(&f->brackets[k].rows);
+            free(f->brackets[k].seen);
         }
-        free(f->octaves);
+        free(f->brackets);
         vec_done(&f->steps);
     }
     vec_done(&p->families);
@@ -158,18 +208,21 @@ static struct place row_place(uint32_t row, lanes v, uint32_t reach, int64_t sta
     return best;
 }
 
-/* Make the bound of the row tight for the shortest ask of its class; true if it rose.
+/* Make the bound of the row tight for the shortest ask of its bracket; true if it rose.
  */
-static bool octave_raise(struct planner *p, struct octave *o, const struct want *w,
-                         uint32_t row, uint32_t mask)
+static bool bracket_raise(struct planner *p, struct bracket *o, const struct want *w,
+                          uint32_t row, uint32_t mask)
 {
     if (o->seen[row] == p->version[row])
         return false;
     struct want least = *w;
     least.duration_us = o->shortest;
     least.not_after = TIMELINE_FOREVER - 1;
-    int64_t old = o->rows.at[row], s;
-    s = mask ? row_earliest(&p->t->rows[row], &least, mask, 1, old, NULL)
+    int64_t old = o->rows.at[row], from = old, s;
+    for (uint32_t i = 0; i < 2; i++)
+        if (o->easier[i] && o->easier[i]->rows.at[row] > from)
+            from = o->easier[i]->rows.at[row];
+    s = mask ? row_earliest(&p->t->rows[row], &least, mask, 1, from, NULL)
              : TIMELINE_NEVER;
     o->seen[row] = p->version[row];
     if (s == old)
@@ -178,7 +231,7 @@ static bool octave_raise(struct planner *p, struct octave *o, const struct want 
     return true;
 }
 
-static int64_t plan_lone(struct planner *p, struct octave *o,
+static int64_t plan_lone(struct planner *p, struct bracket *o,
                          const struct timeline_ask *ask)
 {
     struct timeline *t = p->t;
@@ -192,7 +245,7 @@ static int64_t plan_lone(struct planner *p, struct octave *o,
         if (bound > w.not_after)
             break;
         uint32_t mask = timeline_mask(t, ask, range, row);
-        if (octave_raise(p, o, &w, row, mask))
+        if (bracket_raise(p, o, &w, row, mask))
             continue;
         int64_t from = bound > ask->not_before ? bound : ask->not_before;
         lanes v;
@@ -276,12 +329,13 @@ uint32_t timeline_plan(struct timeline *t, const struct timeline_ask *asks, uint
     struct planner p = {.t = t};
     uint32_t started = 0;
     planner_open(&p, asks, n);
+    planner_link(&p);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t k = p.family_of.at[i];
         struct family *f = k < FAMILIES_MAX ? &p.families.at[k] : NULL;
         if (f && f->lone)
             ret_start[i] =
-                plan_lone(&p, &f->octaves[octave_of(asks[i].duration_us)], &asks[i]);
+                plan_lone(&p, &f->brackets[bracket_of(asks[i].duration_us)], &asks[i]);
         else
             ret_start[i] = plan_gang(&p, f, &asks[i]);
         started += ret_start[i] >= 0;

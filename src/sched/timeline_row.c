@@ -19,7 +19,7 @@
  * counts as unusable for searches. Additions wrap and are thus their own exact undo:
  * one that overflowed is subtracted again.
  *
- * After the notes of the project's own prototype; profiles of free processors over time
+ * After our own prototype; profiles of free processors over time for backfilling
  * are Mu'alem and Feitelson's (IEEE TPDS 12(6), 2001).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sched/timeline_row.h"
@@ -321,19 +321,18 @@ row_search(const struct row *r, const struct want *w, uint32_t mask, uint32_t ne
            int64_t start, lanes *ret_window)
 {
     int64_t stop = row_stop(r, w, start);
-    uint32_t j = row_find(r, start);
+    size_t j = row_find(r, start);
     lanes v = r->free[j]; /* minimum from start to segment j */
     while (start <= w->not_after) {
-        if (row_holds(w, v, mask, need)) {
+        while (row_holds(w, v, mask, need)) {
             if (r->at[++j] >= stop) {
                 if (ret_window)
                     *ret_window = v;
                 return start;
             }
             v = lanes_min(v, r->free[j]);
-            continue;
         }
-        uint32_t k = j;
+        size_t k = j;
         v = r->free[j];
         if (row_holds(w, v, mask, need)) {
             lanes u;
@@ -342,10 +341,12 @@ row_search(const struct row *r, const struct want *w, uint32_t mask, uint32_t ne
                 k--;
             }
         } else {
-            if (++j == r->n)
-                return TIMELINE_NEVER;
+            do { /* FOREVER at [n] ends it */
+                if (r->at[++j] > w->not_after)
+                    return TIMELINE_NEVER;
+                v = r->free[j];
+            } while (!row_holds(w, v, mask, need));
             k = j;
-            v = r->free[j];
         }
         start = r->at[k];
         stop = row_stop(r, w, start);
