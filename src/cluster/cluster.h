@@ -68,8 +68,10 @@ struct node {
     uint32_t version;           /* raised at each change */
     uint32_t changed_prev, changed_next; /* change list, most recent first */
     uint64_t changed_at;                 /* stamp of the last change */
-    uint32_t rank;   /* depth-first order by name; valid after cluster_settle */
-    uint32_t domain; /* the lowest domain that holds it */
+    uint64_t other_at; /* of the last one that was no cluster_take: since then the node
+                          has only lost room */
+    uint32_t rank;     /* depth-first order by name; valid after cluster_settle */
+    uint32_t domain;   /* the lowest domain that holds it */
     uint16_t uses_by_gpus[10]; /* claims here by kind: [0] share, [k] k whole GPUs (9:
                                   more) */
     uint16_t lane;             /* private: the lane of its one GPU type it stands in */
@@ -183,13 +185,13 @@ void cluster_give(struct cluster *c, const struct use *u);
 const struct device_type *cluster_type(const struct cluster *c, uint32_t type);
 uint32_t cluster_type_id(const struct cluster *c, word_t name); /* TYPE_ANY: not here */
 
-/* Dense id of a type, added when new: ids come in the order of first sight, so who loads a
- * saved cluster shows it the types in their old order first. */
+/* Dense id of a type, added when new: ids come in the order of first sight, so who
+ * loads a saved cluster shows it the types in their old order first. */
 uint8_t cluster_type_see(struct cluster *c, const struct device_type *t);
-/* The node of a saved cluster had n devices behind the described ones, gone but perhaps in
- * use: they are back, of these dense types and memory. Only on a fresh node. */
-void cluster_node_keep(struct cluster *c, uint32_t node, uint32_t n, const uint8_t *types,
-                       const int64_t *mem_cap);
+/* The node of a saved cluster had n devices behind the described ones, gone but perhaps
+ * in use: they are back, of these dense types and memory. Only on a fresh node. */
+void cluster_node_keep(struct cluster *c, uint32_t node, uint32_t n,
+                       const uint8_t *types, const int64_t *mem_cap);
 
 /* Where a profile can go on a device now: the legal start that leaves the most
  * placements of the type's other profiles open (ties: lowest). Returns the slice mask,

@@ -83,8 +83,8 @@ void node_release(struct cluster *c, uint32_t node); /* gone, and the last claim
 void lane_move(struct cluster *c, const struct node *n, uint32_t from, uint32_t to);
 void node_relane_mixed(struct cluster *c, struct node *n, bool usable);
 
-/* A change: a new version, and to the front of the change list. */
-static inline void node_touch(struct cluster *c, struct node *n, uint32_t i)
+/* A claim takes room: a new version, and to the front of the change list. */
+static inline void node_touch_taken(struct cluster *c, struct node *n, uint32_t i)
 {
     n->version++;
     if (n->gone)
@@ -102,6 +102,13 @@ static inline void node_touch(struct cluster *c, struct node *n, uint32_t i)
     if (c->changed_head != NODE_NONE)
         at[c->changed_head].changed_prev = i;
     c->changed_head = i;
+}
+
+/* Any other change. */
+static inline void node_touch(struct cluster *c, struct node *n, uint32_t i)
+{
+    node_touch_taken(c, n, i);
+    n->other_at = n->changed_at;
 }
 
 static inline void node_unlink(struct cluster *c, struct node *n, uint32_t i)

@@ -171,7 +171,10 @@ use_apply(struct cluster *c, const struct use *u, int sign)
                             (n->slots_free | n->nics_free) < 0;
     else if (n->overcommitted)
         n->overcommitted = node_is_over(c, n);
-    node_touch(c, n, u->node);
+    if (sign < 0)
+        node_touch_taken(c, n, u->node);
+    else
+        node_touch(c, n, u->node);
     node_relane(c, n);
 }
 

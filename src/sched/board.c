@@ -22,9 +22,8 @@
 
 #define NO_ROW UINT32_MAX
 
-enum { BOARD_BYTES = 64 << 20, ROWS_LEAST = 16, KINDS_MAX = 64 };
+enum { BOARD_BYTES = 64 << 20, ROWS_LEAST = 16, KINDS_MAX = 64, NO_KIND = KINDS_MAX };
 
-#define NO_KIND UINT32_MAX
 #define UNASKED (SCORE_NONE + 1)
 
 struct row {
@@ -46,10 +45,10 @@ struct board {
     uint64_t settles, era, epoch, asked;
     VEC(struct row) rows;
     VEC(uint32_t) by_shape; /* shape id -> row */
-    VEC(uint32_t) kinds;    /* by node: its kind; NO_KIND: one of its own */
-    uint64_t kinds_at;   /* stamp: of nodes changed since then the kind is not known */
+    VEC(uint8_t) kinds;     /* by rank: kind of an empty node; NO_KIND: ask it */
+    uint64_t kinds_made,
+        kinds_at;        /* stamps: made; right, but for nodes changed since */
     VEC(uint32_t) likes; /* by kind: a node of it */
-    VEC(int32_t) kind_scores; /* of the row being filled */
     uint32_t newest, oldest;
 };
 
@@ -74,7 +73,6 @@ static void rows_free(struct board *b)
     vec_done(&b->by_shape);
     vec_done(&b->kinds);
     vec_done(&b->likes);
-    vec_done(&b->kind_scores);
     b->newest = b->oldest = NO_ROW;
 }
 
@@ -111,28 +109,43 @@ static bool is_like(const struct cluster *c, const struct node *a, const struct 
     return true;
 }
 
-/* Sort the nodes into kinds; those beyond KINDS_MAX kinds, and those with rules of
- * their own about sets of devices, have none. */
+static bool is_empty(const struct node *n)
+{
+    return !n->nuses && n->healthy == node_devs(n) && node_is_usable(n) &&
+           (n->plain || !n->ndevices);
+}
+
+/* Sort the empty, sound nodes into kinds; those beyond KINDS_MAX kinds, and those with
+ * rules of their own about sets of devices, have none. */
 static void kinds_make(struct board *b)
 {
     const struct cluster *c = b->sc->cluster;
     vec_clear(&b->likes);
-    vec_resize(&b->kinds, c->nnodes);
-    for (uint32_t i = 0; i < c->nnodes; i++) {
+    vec_resize(&b->kinds, c->nranks);
+    for (uint32_t rank = 0; rank < c->nranks; rank++) {
+        uint32_t k = 0, i = c->order[rank];
         const struct node *n = &c->nodes[i];
-        uint32_t k = 0;
-        b->kinds.at[i] = NO_KIND;
-        if (n->gone || (n->ndevices && !n->plain))
+        b->kinds.at[rank] = NO_KIND;
+        if (!is_empty(n))
             continue;
         while (k < b->likes.n && !is_like(c, n, &c->nodes[b->likes.at[k]]))
             k++;
-        if (k == KINDS_MAX)
-            continue;
-        if (k == b->likes.n)
+        if (k == b->likes.n && k < KINDS_MAX)
             vec_push(&b->likes, i);
-        b->kinds.at[i] = k;
+        b->kinds.at[rank] = (uint8_t)k;
     }
-    vec_resize(&b->kind_scores, b->likes.n);
+    b->kinds_made = b->kinds_at = c->stamp;
+}
+
+/* Nodes that changed have no kind any more. */
+static void kinds_update(struct board *b)
+{
+    const struct cluster *c = b->sc->cluster;
+    for (uint32_t i = c->changed_head; i != NODE_NONE; i = c->nodes[i].changed_next) {
+        if (c->nodes[i].changed_at <= b->kinds_at)
+            break;
+        b->kinds.at[c->nodes[i].rank] = NO_KIND;
+    }
     b->kinds_at = c->stamp;
 }
 
@@ -154,8 +167,8 @@ static void board_refresh(struct board *b)
     }
     if (b->settles != c->settles || b->era != era)
         b->epoch++;
-    if (b->settles != c->settles || b->kinds.n != c->nnodes ||
-        c->stamp - b->kinds_at > 16 * (uint64_t)c->nnodes)
+    if (b->settles != c->settles || b->kinds.n != c->nranks ||
+        c->stamp - b->kinds_made > 16 * (uint64_t)c->nnodes)
         kinds_make(b);
     b->settles = c->settles;
     b->era = era;
@@ -234,44 +247,44 @@ static struct row *row_of(struct board *b, uint32_t id, const struct shape *shap
     return r;
 }
 
-/* A node's score while a row is filled: of its kind, when it is empty and sound. */
-static inline int32_t fill_score(struct board *b, const struct row *r, uint32_t node)
+static inline int32_t ask(struct board *b, const struct row *r, uint32_t node)
 {
-    const struct node *n = &b->sc->cluster->nodes[node];
-    uint32_t kind = b->kinds.at[node];
-    if (kind == NO_KIND || n->nuses || n->changed_at > b->kinds_at ||
-        n->healthy != node_devs(n) || !node_is_usable(n)) {
-        b->asked++;
-        return score_quick(b->sc, node, &r->shape, r->types);
-    }
-    if (b->kind_scores.at[kind] == UNASKED) {
-        b->asked++;
-        b->kind_scores.at[kind] = score_quick(b->sc, node, &r->shape, r->types);
-    }
-    return b->kind_scores.at[kind];
+    b->asked++;
+    return score_quick(b->sc, node, &r->shape, r->types);
 }
 
+/* One node of each kind is asked, and each node that has none. */
 static void row_fill(struct board *b, struct row *r)
 {
     const struct cluster *c = b->sc->cluster;
-    size_t cells = (size_t)b->nblocks * BOARD_BLOCK;
+    int32_t kind_scores[KINDS_MAX + 1];
     memset(r->loose, 0, BITSET_WORDS((size_t)b->nblocks) * sizeof *r->loose);
-    for (uint32_t block = 0; block < b->nblocks; block++)
-        r->bounds[block] = SCORE_NONE;
-    for (uint32_t k = 0; k < b->kind_scores.n; k++)
-        b->kind_scores.at[k] = UNASKED;
-    for (uint32_t rank = 0; rank < cells; rank++) {
-        int32_t score =
-            rank < b->nranks ? fill_score(b, r, c->order[rank]) : SCORE_NONE;
-        r->scores[rank] = score;
-        if (score > r->bounds[rank / BOARD_BLOCK])
-            r->bounds[rank / BOARD_BLOCK] = score;
+    kinds_update(b);
+    for (uint32_t k = 0; k <= NO_KIND; k++)
+        kind_scores[k] = UNASKED;
+    for (uint32_t block = 0; block < b->nblocks; block++) {
+        uint32_t rank = block * BOARD_BLOCK, end = rank + BOARD_BLOCK;
+        int32_t most = SCORE_NONE;
+        for (; rank < end && rank < b->nranks; rank++) {
+            uint32_t kind = b->kinds.at[rank];
+            int32_t score = kind_scores[kind];
+            if (score == UNASKED) {
+                score = ask(b, r, c->order[rank]);
+                kind_scores[kind] = kind == NO_KIND ? UNASKED : score;
+            }
+            r->scores[rank] = score;
+            most = score > most ? score : most;
+        }
+        for (; rank < end; rank++)
+            r->scores[rank] = SCORE_NONE;
+        r->bounds[block] = most;
     }
     r->epoch = b->epoch;
     r->stamp = c->stamp;
 }
 
-/* Ask anew the nodes that changed since the row was right. */
+/* Ask anew the nodes that changed since the row was right. Where the task did not fit
+ * and only claims came since, it does not fit now. */
 static void row_update(struct board *b, struct row *r)
 {
     const struct cluster *c = b->sc->cluster;
@@ -279,9 +292,11 @@ static void row_update(struct board *b, struct row *r)
     for (uint32_t i = c->changed_head; i != NODE_NONE; i = nodes[i].changed_next) {
         if (nodes[i].changed_at <= r->stamp)
             break;
-        int32_t score = score_quick(b->sc, i, &r->shape, r->types);
         uint32_t rank = nodes[i].rank, block = rank / BOARD_BLOCK;
         int32_t old = r->scores[rank];
+        if (old == SCORE_NONE && nodes[i].other_at <= r->stamp)
+            continue;
+        int32_t score = ask(b, r, i);
         r->scores[rank] = score;
         if (score >= r->bounds[block]) {
             r->bounds[block] = score;
@@ -289,7 +304,6 @@ static void row_update(struct board *b, struct row *r)
         } else if (old == r->bounds[block]) {
             bit_set(r->loose, block);
         }
-        b->asked++;
     }
     r->stamp = c->stamp;
 }
