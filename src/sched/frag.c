@@ -38,6 +38,15 @@ struct set {
     double *values;    /* F by level; below 0: not computed yet. NULL: none is */
 };
 
+/* An item of the mix, in its order, as set_value reads it. */
+struct item {
+    double weight;
+    uint64_t types;
+    uint16_t level; /* the first that has enough CPU */
+    uint16_t milli; /* index into millis */
+    uint32_t gpus;
+};
+
 struct frag {
     struct frag_front front; /* first: frag.h looks into it */
     struct mix *mix;
@@ -46,7 +55,7 @@ struct frag {
     uint32_t
         nmillis; /* the items' wishes for milli of a device, ascending, each once */
     uint16_t millis[MILLIS_MAX];
-    uint16_t milli_of[MIX_CLASSES_MAX]; /* item -> index into millis */
+    VEC(struct item) items;
     VEC(struct set) sets;
     VEC(uint16_t) entries;
     struct u64map set_ids; /* hash of the entries -> set */
@@ -131,10 +140,10 @@ double frag_node(const struct cluster *c, const struct mix *mix, uint32_t node)
 /* The same for devices of one type: what is too small for a wish is a prefix of the
  * sorted list, found for all wishes in one walk. */
 static double set_value(const struct frag *f, const uint16_t *e, uint32_t n,
-                        int64_t cpu_milli)
+                        uint32_t level)
 {
     if (!n || e[0] >> 10 != e[n - 1] >> 10)
-        return entries_value(f->mix, e, n, cpu_milli);
+        return entries_value(f->mix, e, n, level ? f->front.levels[level - 1] : -1);
     uint64_t type = UINT64_C(1) << (e[0] >> 10);
     double small[MILLIS_MAX], idle;
     uint32_t have[MILLIS_MAX], at = 0, sum_milli = 0;
@@ -147,26 +156,29 @@ static double set_value(const struct frag *f, const uint16_t *e, uint32_t n,
     for (; at < n; at++)
         sum_milli += e[at] & 1023;
     idle = sum_milli;
-    double bucket[6] = {0}, sum = 0;
-    const struct mix_item *m = f->mix->items.at,
-                          *end = f->mix->items.n ? m + f->mix->items.n : m;
-    for (const uint16_t *k = f->milli_of; m < end; m++, k++) {
-        bool cpu_fits = cpu_milli >= m->cpu_milli;
-        if (!m->gpu_count)
-            bucket[cpu_fits ? 3 : 4] += m->weight * idle;
+    double lack_both = 0, fits = 0, lack_cpu = 0, cpu_only = 0, cpu_lacks = 0,
+           other = 0;
+    const struct item *m = f->items.at, *end = m + f->items.n;
+    for (; m < end; m++) {
+        bool cpu_fits = level >= m->level;
+        if (!m->gpus && cpu_fits)
+            cpu_only += m->weight * idle;
+        else if (!m->gpus)
+            cpu_lacks += m->weight * idle;
         else if (!(m->types & type))
-            bucket[5] += m->weight * idle;
-        else if (!cpu_fits)
-            bucket[have[*k] >= m->gpu_count ? 2 : 0] += m->weight * idle;
+            other += m->weight * idle;
+        else if (cpu_fits)
+            fits += m->weight * (have[m->milli] >= m->gpus ? small[m->milli] : idle);
+        else if (have[m->milli] >= m->gpus)
+            lack_cpu += m->weight * idle;
         else
-            bucket[1] += m->weight * (have[*k] >= m->gpu_count ? small[*k] : idle);
+            lack_both += m->weight * idle;
     }
-    for (int i = 0; i < 6; i++)
-        sum += bucket[i];
-    return sum;
+    return lack_both + fits + lack_cpu + cpu_only + cpu_lacks + other;
 }
 
-static void millis_make(struct frag *f)
+/* The items and their wishes; the levels are made. */
+static void items_compile(struct frag *f)
 {
     bool wanted[MILLIS_MAX] = {false};
     uint16_t index[MILLIS_MAX];
@@ -178,8 +190,16 @@ static void millis_make(struct frag *f)
         if (wanted[milli])
             f->millis[f->nmillis++] = (uint16_t)milli;
     }
-    for (uint32_t i = 0; i < f->mix->items.n; i++)
-        f->milli_of[i] = index[f->mix->items.at[i].gpu_milli];
+    vec_clear(&f->items);
+    for (uint32_t i = 0; i < f->mix->items.n; i++) {
+        const struct mix_item *m = &f->mix->items.at[i];
+        vec_push(&f->items,
+                 (struct item){.weight = m->weight,
+                               .types = m->types,
+                               .level = (uint16_t)frag_level(f, m->cpu_milli),
+                               .milli = index[m->gpu_milli],
+                               .gpus = m->gpu_count});
+    }
 }
 
 /* The thresholds of the mix's items, and a table that finds a level in two steps. */
@@ -220,7 +240,7 @@ static void frag_forget(struct frag *f)
     f->version = f->mix->version;
     f->era++;
     levels_make(f);
-    millis_make(f);
+    items_compile(f);
 }
 
 struct frag *frag_create(const struct cluster *c, struct mix *mix)
@@ -239,6 +259,7 @@ void frag_destroy(struct frag *f)
         return;
     vec_done(&f->sets);
     vec_done(&f->entries);
+    vec_done(&f->items);
     u64map_done(&f->set_ids);
     u64map_done(&f->steps);
     arena_done(&f->values);
@@ -332,9 +353,8 @@ double frag_value(struct frag *f, uint32_t set, uint32_t level)
             s->values[i] = -1;
     }
     if (s->values[level] < 0) {
-        int64_t cpu = level ? f->front.levels[level - 1] : -1;
         const uint16_t *e = s->n ? f->entries.at + s->first : NULL;
-        s->values[level] = set_value(f, e, s->n, cpu);
+        s->values[level] = set_value(f, e, s->n, level);
     }
     return s->values[level];
 }

@@ -7,6 +7,7 @@
  * remembered in a lossy table (what is pushed out is computed again). Which device is
  * best is not remembered: among equal scores it depends on the order of the devices,
  * which a set does not know. SPDX-License-Identifier: Apache-2.0 */
+#include "base/bitset.h"
 #include "sched/frag.h"
 #include "sched/score_rules.h"
 
@@ -86,11 +87,11 @@ void fgd_era(struct scoring *sc)
 {
     if (!sc->frag)
         sc->frag = frag_create(sc->cluster, sc->mix);
-    if (!sc->fgd)
-        sc->fgd = mem_zero(sizeof *sc->fgd);
     uint64_t era = frag_era(sc->frag);
-    if (sc->fgd->era != era)
-        memset(sc->fgd, 0, sizeof *sc->fgd);
+    if (sc->fgd && sc->fgd->era == era)
+        return;
+    free(sc->fgd);
+    sc->fgd = mem_zero(sizeof *sc->fgd);
     sc->fgd->era = era;
 }
 
@@ -109,17 +110,16 @@ static int32_t share_score(struct scoring *sc, uint32_t node, const struct shape
     const struct node *n = &sc->cluster->nodes[node];
     const struct device *base = &sc->cluster->devices[n->device0];
     int32_t best = SCORE_NONE;
-    uint32_t seen[NODE_DEVICES_MAX], scored = 0;
+    uint64_t tried[16] = {0}; /* bit for each free milli: devices alike make one set */
+    bool one_type = n->type != TYPE_ANY;
     for (uint64_t left = score_share_devs(sc->cluster, node, shape, types); left;
          left &= left - 1) {
-        uint32_t i = (uint32_t)__builtin_ctzll(left);
-        uint32_t set = frag_step(sc->frag, before.set, &base[i], shape->gpu_milli);
-        bool again = false;
-        for (uint32_t k = 0; k < scored && !again; k++)
-            again = seen[k] == set;
-        if (again)
+        uint32_t i = (uint32_t)__builtin_ctzll(left),
+                 milli = (uint32_t)base[i].free_milli;
+        if (one_type && bit_get(tried, milli))
             continue;
-        seen[scored++] = set;
+        bit_set(tried, milli);
+        uint32_t set = frag_step(sc->frag, before.set, &base[i], shape->gpu_milli);
         int32_t score = growth_score(sc->frag, before, set, level);
         if (score > best) {
             best = score;
