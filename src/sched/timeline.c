@@ -49,6 +49,24 @@ void bounds_done(struct bounds *b)
     free(b->least);
 }
 
+/* n of them, all never; the memory is enough for that many. */
+static void bounds_reset(struct bounds *b, uint32_t n)
+{
+    b->n = n;
+    b->groups = (n + TIMELINE_GROUP - 1) / TIMELINE_GROUP;
+    for (uint32_t i = 0; i < b->groups * TIMELINE_GROUP; i++)
+        b->at[i] = TIMELINE_NEVER;
+    for (uint32_t i = 0; i < b->groups; i++)
+        b->least[i] = TIMELINE_NEVER;
+}
+
+static void bounds_lower(struct bounds *b, uint32_t i, int64_t time)
+{
+    uint32_t g = i / TIMELINE_GROUP;
+    b->at[i] = time;
+    b->least[g] = time < b->least[g] ? time : b->least[g];
+}
+
 void bounds_set(struct bounds *b, uint32_t i, int64_t time)
 {
     uint32_t g = i / TIMELINE_GROUP;
@@ -349,7 +367,7 @@ static bool domain_open(struct domain *d, const struct timeline_ask *ask,
         struct search_row *x = &t->search[i];
         x->mask = timeline_mask(t, ask, range, d->row0 + i);
         x->most = want_places(&d->want, t->rows[d->row0 + i].cap, x->mask);
-        x->places = 0;
+        x->places = x->most;
         most += x->most;
     }
     d->places = most;
@@ -389,24 +407,65 @@ static void domain_fall(struct domain *d, int64_t start)
             domain_count(d, i, start);
 }
 
+/* The first counts; if they are too few, the rises too: no row can give more before a
+ * segment that alone would. */
+static void domain_first(struct domain *d, int64_t start)
+{
+    struct bounds *b = &d->t->rises;
+    int64_t end = timeline_end(start, d->want.duration_us);
+    bounds_reset(b, d->nrows);
+    d->places = 0;
+    for (uint32_t i = 0; i < d->nrows; i++) {
+        const struct row *r = &d->t->rows[d->row0 + i];
+        struct search_row *x = &d->t->search[i];
+        x->first = row_find(r, start);
+        x->places = want_places(&d->want, row_least(r, x->first, end), x->mask);
+        x->falls = row_falls_at(r, &d->want, start);
+        d->places += x->places;
+    }
+    if (d->places >= d->ntasks)
+        return;
+    for (uint32_t i = 0; i < d->nrows; i++) {
+        const struct row *r = &d->t->rows[d->row0 + i];
+        const struct search_row *x = &d->t->search[i];
+        uint32_t k = x->first + 1;
+        if (x->places == x->most)
+            continue;
+        while (r->at[k] <= d->want.not_after &&
+               want_places(&d->want, r->free[k], x->mask) <= x->places)
+            k++;
+        bounds_lower(b, i, r->at[k]);
+    }
+}
+
+/* With the most that each node has free at any time until the latest start there is too
+ * little. Far cheaper than the search, and most domains are out of question once a good
+ * one is known. */
+static bool domain_hopeless(const struct domain *d, int64_t from)
+{
+    uint64_t places = 0;
+    if (d->want.not_after == TIMELINE_FOREVER - 1)
+        return false;
+    for (uint32_t i = 0; i < d->nrows && places < d->ntasks; i++)
+        places +=
+            want_places(&d->want,
+                        row_most(&d->t->rows[d->row0 + i], from, d->want.not_after),
+                        d->t->search[i].mask);
+    return places < d->ntasks;
+}
+
 static int64_t domain_earliest(struct domain *d, int64_t start)
 {
     struct bounds *b = &d->t->rises;
+    if (domain_hopeless(d, start))
+        return TIMELINE_NEVER;
     start = domain_bound(d, start);
     if (start > d->want.not_after)
         return TIMELINE_NEVER;
-    b->n = d->nrows;
-    b->groups = (d->nrows + TIMELINE_GROUP - 1) / TIMELINE_GROUP;
-    for (uint32_t i = 0; i < b->groups * TIMELINE_GROUP; i++)
-        b->at[i] = TIMELINE_NEVER;
-    for (uint32_t i = 0; i < b->groups; i++)
-        b->least[i] = TIMELINE_NEVER;
-    d->places = 0;
-    for (uint32_t i = 0; i < d->nrows; i++)
-        domain_count(d, i, start);
+    domain_first(d, start);
     while (d->places < d->ntasks) {
         start = b->at[bounds_first(b)];
-        if (start > d->want.not_after || start == TIMELINE_NEVER)
+        if (start > d->want.not_after)
             return TIMELINE_NEVER;
         domain_rise(d, start);
         if (d->places >= d->ntasks)
@@ -430,6 +489,8 @@ static void seats_lone(struct domain *d, struct timeline_found *ret)
     int32_t least = TIMELINE_GPUS_MAX + 1;
     struct timeline_seat best = {0, 1};
     for (uint32_t i = 0; i < d->nrows; i++) {
+        if (!d->t->search[i].places)
+            continue;
         lanes v = row_window(&d->t->rows[d->row0 + i], ret->start, end);
         uint32_t m = lanes_reach(v, d->want.gpus) & d->t->search[i].mask;
         for (; m; m &= m - 1) {
@@ -451,6 +512,9 @@ static void seats_gang(struct domain *d, struct timeline_found *ret)
     lanes *windows = d->t->windows;
     for (uint32_t i = 0; i < d->nrows; i++) {
         uint32_t mask = d->t->search[i].mask;
+        windows[i] = lanes_all(0);
+        if (!d->t->search[i].places) /* what was counted at the start */
+            continue;
         windows[i] = row_window(&d->t->rows[d->row0 + i], ret->start, end);
         for (int32_t k = 1; k <= w->most; k++) {
             uint32_t m = lanes_reach(windows[i], k * w->gpus) & mask;

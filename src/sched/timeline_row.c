@@ -252,14 +252,27 @@ void row_settle(struct row *r, int64_t now)
 
 /* ---- questions ---- */
 
-lanes row_window(const struct row *r, int64_t from, int64_t until)
+lanes row_least(const struct row *r, uint32_t first, int64_t until)
 {
-    uint32_t i = row_find(r, from);
-    lanes v = r->free[i];
+    lanes v = r->free[first];
     if (until > r->last_fall)
         until = r->last_fall + 1; /* nothing gets less after it (EVER + 1: none) */
-    while (r->at[++i] < until)
-        v = lanes_min(v, r->free[i]);
+    while (r->at[++first] < until)
+        v = lanes_min(v, r->free[first]);
+    return v;
+}
+
+lanes row_window(const struct row *r, int64_t from, int64_t until)
+{
+    return row_least(r, row_find(r, from), until);
+}
+
+lanes row_most(const struct row *r, int64_t from, int64_t last)
+{
+    uint32_t i = row_find(r, last);
+    lanes v = r->free[i];
+    while (i > 0 && r->at[i] > from && r->last_fall > from)
+        v = lanes_max(v, r->free[--i]);
     return v;
 }
 

@@ -112,6 +112,10 @@ void row_settle(struct row *r, int64_t now);
 uint32_t row_find(const struct row *r, int64_t time);
 /* Least free of each lane during [from, until), without the deep bookings. */
 lanes row_window(const struct row *r, int64_t from, int64_t until);
+/* The same when the segment that holds `from` is known. */
+lanes row_least(const struct row *r, uint32_t first, int64_t until);
+/* Most free of each lane at any time in [from, last]. */
+lanes row_most(const struct row *r, int64_t from, int64_t last);
 /* The same of one lane, with them. */
 int32_t row_free(const struct row *r, uint32_t lane, int64_t from, int64_t until);
 /* Lanes that no search may use. */

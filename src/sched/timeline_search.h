@@ -24,6 +24,7 @@ struct search_row {
     uint32_t most;   /* places if the row were empty */
     uint32_t places; /* never too few until the row's next rise */
     int64_t falls;   /* from then on `places` may be too many */
+    uint32_t first;  /* segment of the first start */
 };
 
 struct timeline {
