@@ -155,6 +155,15 @@ static void test_belief(void)
     j.gpus = 7;
     s = spec_of(j, &b, false);
     is_int(s->checkpoint, CHECKPOINT_NONE, "small jobs have no checkpoints");
+    b.smaller_ppm = PPM / 4;
+    uint32_t with = 0;
+    for (uint32_t i = 0; i < 4000; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%08u", i);
+        with += belief_checkpoints(&b, 7, str_of(name));
+    }
+    ok(with > 900 && with < 1100, "or a share of them does, told by the name: %u of 4000", with);
+    b.smaller_ppm = 0;
     static const struct str t4[] = {STR("T4")};
     j.types = t4;
     j.ntypes = 1;

@@ -245,7 +245,7 @@ const struct job_spec *convert_job(struct convert *c, const struct trace_job *j,
     spec->time_limit_us = j->limit_us;
     spec->expected_us = expected_of(c, j, &spec->oracle);
     spec->tries = RESTARTS; /* after losses: a replayed job comes to its recorded end */
-    if (c->belief->ckpt_interval_us && (int64_t)j->gpus >= c->belief->least_gpus) {
+    if (belief_checkpoints(c->belief, j->gpus, j->name)) {
         spec->checkpoint = CHECKPOINT_SELF;
         spec->ckpt_interval_us = c->belief->ckpt_interval_us;
         spec->ckpt_save_us = c->belief->ckpt_save_us;

@@ -8,11 +8,14 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/hash.h"
 #include "base/units.h"
 #include "base/yaml.h"
 #include "job/spec.h"
 
-enum kind { KEY_TIME, KEY_RATE, KEY_FACTORS, KEY_WORD, KEY_SIGMA, KEY_COUNT, KEY_REPAIR };
+enum kind {
+    KEY_TIME, KEY_RATE, KEY_FACTORS, KEY_WORD, KEY_SIGMA, KEY_SHARE, KEY_COUNT, KEY_REPAIR
+};
 
 struct word_value {
     const char *word;
@@ -56,6 +59,7 @@ static const struct row belief_rows[] = {
     {"checkpoint_save", KEY_TIME, B(ckpt_save_us), NULL},
     {"checkpoint_restore", KEY_TIME, B(ckpt_restore_us), NULL},
     {"checkpoint_from_gpus", KEY_COUNT, B(least_gpus), NULL},
+    {"checkpoint_smaller", KEY_SHARE, B(smaller_ppm), NULL},
     {"on_loss", KEY_WORD, B(on_loss), losses},
     {NULL, 0, 0, NULL},
 };
@@ -76,6 +80,15 @@ void truth_init(struct truth *t)
 void belief_init(struct belief *b)
 {
     *b = (struct belief){.expected = EXPECTED_LIMIT, .on_loss = LOSS_GANG};
+}
+
+bool belief_checkpoints(const struct belief *b, int64_t gpus, struct str name)
+{
+    if (!b->ckpt_interval_us)
+        return false;
+    if (gpus >= b->least_gpus)
+        return true;
+    return b->smaller_ppm && digest_bytes(name.ptr, name.len, 0) % PPM < b->smaller_ppm;
 }
 
 uint32_t factors_get(const struct factors *f, struct str name)
@@ -170,8 +183,9 @@ static int read_row(const struct ynode *n, const struct row *r, void *base, stru
         if (!rc)
             memcpy(field, &real, sizeof real);
         return rc;
+    case KEY_SHARE:
     case KEY_SIGMA:
-        rc = ynode_double(n, 0, 10, &real, err);
+        rc = ynode_double(n, 0, r->kind == KEY_SHARE ? 1 : 10, &real, err);
         if (!rc)
             *(uint32_t *)field = (uint32_t)(real * PPM + 0.5);
         return rc;

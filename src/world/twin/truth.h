@@ -46,12 +46,16 @@ struct belief {
     struct factors type;  /* what it is told about speeds of GPU types */
     int64_t ckpt_interval_us; /* 0: jobs have no checkpoints */
     int64_t ckpt_save_us, ckpt_restore_us;
-    int64_t least_gpus;   /* jobs of fewer GPUs have no checkpoints */
+    int64_t least_gpus;   /* from so many GPUs on every job has checkpoints */
+    uint32_t smaller_ppm; /* ... and of the smaller ones this share */
     uint8_t on_loss;      /* enum job_loss */
 };
 
 void truth_init(struct truth *t);   /* the defaults: truth/default.yaml says the same */
 void belief_init(struct belief *b); /* belief/default.yaml */
+/* Does a job of so many GPUs write checkpoints? Of the smaller ones a hash of the name tells,
+ * so a job has them under every policy or under none. */
+bool belief_checkpoints(const struct belief *b, int64_t gpus, struct str name);
 /* Keys that the file lacks keep their defaults. 0 or -errno, err "file:line:column: why". */
 int truth_load(const char *path, struct truth *ret, struct err *err);
 int belief_load(const char *path, struct belief *ret, struct err *err);

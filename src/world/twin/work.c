@@ -73,7 +73,7 @@ static void describe_row(const struct twin *t, struct twin_gang *g)
     g->failing = row->state == TRACE_FAILED || row->state == TRACE_TIMEOUT;
     g->on_loss = b->on_loss;
     g->gpu_milli = (uint64_t)row->gpus * row->gpu_milli;
-    if (b->ckpt_interval_us && (int64_t)row->gpus >= b->least_gpus)
+    if (belief_checkpoints(b, row->gpus, row->name))
         declare_checkpoints(t, g, b->ckpt_interval_us, b->ckpt_save_us, b->ckpt_restore_us);
 }
 
