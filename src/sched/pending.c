@@ -358,17 +358,18 @@ static void lane_wake(struct sched *s, uint32_t lane)
 }
 
 /* Could the freed node hold even one task of the shape? By counts; tags are asked later. */
-static bool node_could(const struct node *n, const struct shape *sh)
+static bool node_could(const struct node *n, const struct shape *sh, uint64_t kept)
 {
-    if (n->cpu_free < sh->cpu_milli || n->mem_free < sh->mem_bytes ||
-        n->slots_free < (int64_t)sh->pod_slots)
+    if (!kept && (n->cpu_free < sh->cpu_milli || n->mem_free < sh->mem_bytes ||
+                  n->slots_free < (int64_t)sh->pod_slots))
         return false;
     if (sh->gpu_mode == GPU_WHOLE)
-        return (uint32_t)__builtin_popcountll(n->whole_free) >= sh->gpu_count;
+        return (uint32_t)__builtin_popcountll(n->whole_free | kept) >= sh->gpu_count;
     return sh->gpu_mode == GPU_NONE || n->gpu_free_milli > 0;
 }
 
-static bool lane_could(const struct sched *s, const struct lane *l, const struct node *n)
+static bool lane_could(const struct sched *s, const struct lane *l, const struct node *n,
+                       uint64_t kept)
 {
     const struct gang *g = &s->gangs.at[l->heap[0]];
     const struct tree *t = gang_tree(s, g);
@@ -376,7 +377,7 @@ static bool lane_could(const struct sched *s, const struct lane *l, const struct
         return true; /* its tasks may ask for less than their template */
     const struct tree_root *r = &t->roots[g->root];
     for (uint32_t i = r->leaf0; i < r->leaf0 + r->nleaves; i++)
-        if (node_could(n, &s->shapes.at[t->leaves[i].shape].shape))
+        if (node_could(n, &s->shapes.at[t->leaves[i].shape].shape, kept))
             return true;
     return false;
 }
@@ -386,9 +387,10 @@ void lanes_wake(struct sched *s, uint32_t node)
     const struct node *n = node == NONE ? NULL : &s->cluster->nodes[node];
     if (n && !node_is_usable(n))
         return;
+    uint64_t kept = n && node_is_reserved(s, node) ? reserve_devices(s, node) : 0;
     for (uint32_t i = 0; i < s->lanes.n; i++) {
         struct lane *l = &s->lanes.at[i];
-        if (l->dry && l->n && (!n || (l->why.code != WHY_QUOTA && lane_could(s, l, n))))
+        if (l->dry && l->n && (!n || (l->why.code != WHY_QUOTA && lane_could(s, l, n, kept))))
             lane_wake(s, i);
     }
 }

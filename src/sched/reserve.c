@@ -51,6 +51,21 @@ void reserve_lift_node(struct sched *s, uint32_t node)
     }
 }
 
+uint64_t reserve_devices(const struct sched *s, uint32_t node)
+{
+    uint64_t devs = 0;
+    for (uint32_t i = s->node_claims.at[node]; i != NONE; i = s->claims.at[i].next) {
+        const struct claim *c = &s->claims.at[i];
+        if (!claim_is_reserved(s, c))
+            continue;
+        if (c->taken)
+            devs |= c->use.devs;
+        else if (i < s->guards.n && s->guards.at[i].node != NODE_NONE)
+            devs |= s->guards.at[i].devs;
+    }
+    return devs;
+}
+
 static bool sooner(const struct sched *s, uint32_t a, uint32_t b)
 {
     const struct claim *ca = &s->claims.at[a], *cb = &s->claims.at[b];

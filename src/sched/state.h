@@ -67,6 +67,18 @@ struct slot {
     uint64_t last_launch;  /* highest launch that ever ended here */
     char *task;            /* the world's name; NULL: we make tasks */
     uint32_t task_len;
+    uint32_t rank;         /* in its gang; it stays while the gang's counts change */
+};
+
+/* A task that came before there is a place for it: the counts of its job are to grow. */
+struct early {
+    uint32_t job;
+    uint16_t group, leaf;
+    uint32_t copy, index;
+    uint32_t shape;        /* its own; NONE: its leaf's */
+    char *task;
+    uint32_t task_len;
+    bool gated, bare, seen;
 };
 
 struct claim {
@@ -79,6 +91,7 @@ struct claim {
     bool ours;             /* ending by our stop */
     bool seen;             /* named since sync_begin */
     bool live;
+    bool extra;            /* not up yet, of a gang that was whole without it */
     uint32_t shape;        /* NONE: unknown (room by devices alone) */
     uint32_t next, prev;   /* on its node; free list through next */
     uint32_t stray_next;   /* list of strays */
@@ -112,6 +125,8 @@ struct gang {
     bool reserved;         /* pending, with planned claims that are a reservation */
     bool right;            /* its minimum is in K1 (rights.h), as last computed */
     bool holes;            /* some slot lacks what it should have */
+    bool raised;           /* below a new minimum: mended with all of it or not at all */
+    bool grows;            /* may be larger than it is, since its counts changed */
     uint32_t issued, running, ending, planned, done;
     uint32_t offered;      /* slots that have a task (guest worlds) */
     uint32_t target;       /* slots it was launched with */
@@ -238,6 +253,7 @@ struct sched {
     uint64_t free_epoch;       /* raised when room is freed */
     uint32_t left;             /* questions that the last pass left over */
     VEC(uint32_t) asks;        /* jobs to be asked for a checkpoint */
+    VEC(struct early) early;   /* offered tasks beyond the counts of their jobs */
 
     /* constraint tally: (kind, tag, key, value) -> count of tasks */
     struct u64map tally;
@@ -383,6 +399,8 @@ void reserve_drop(struct sched *s, uint32_t gang); /* its claims go; it is in no
 void reserve_restore(struct sched *s); /* after a load: guards anew */
 void reserve_forget(struct sched *s); /* all go back to their lanes */
 void reserve_count(struct sched *s, uint32_t node, int by);
+/* Devices there that are free but kept; who ends soon enough may have them. */
+uint64_t reserve_devices(const struct sched *s, uint32_t node);
 void reserve_lift_node(struct sched *s, uint32_t node);
 void reserve_settle_node(struct sched *s, uint32_t node);
 struct reservation *reserve_of(struct sched *s, uint32_t gang); /* NULL: has none */
@@ -426,6 +444,12 @@ void gang_shrink(struct sched *s, uint32_t gang);
 bool gang_succeeded(struct sched *s, uint32_t gang);
 void job_attend(struct sched *s, uint32_t job);
 void job_cancel(struct sched *s, uint32_t job);        /* the job may be gone after it */
+void job_finish(struct sched *s, uint32_t job);        /* it is gone */
+void gang_over(struct sched *s, uint32_t gang);        /* its job may be gone after it */
+uint32_t gang_lacks(const struct sched *s, uint32_t gang); /* members for its minimum */
+bool gang_may_grow(const struct sched *s, uint32_t gang);
+/* Members that a copy of the leaf should have. */
+uint32_t leaf_goal(const struct sched *s, const struct tree_leaf *l);
 void attention_thin(struct sched *s);
 void timers_run(struct sched *s);                      /* at a border */
 void gangs_unpark(struct sched *s);
@@ -446,9 +470,34 @@ enum claim_phase task_locate(const struct sched *s, const struct task_ref *ref,
                              uint32_t *gang, uint32_t *slot, uint32_t *claim);
 
 void slot_forget(struct sched *s, uint32_t gang, uint32_t slot); /* its offered task */
+enum { TASK_KEY_MAX = 400 };
+struct str task_key(const struct task_ref *ref, char out[TASK_KEY_MAX]); /* of a stray */
 void task_tag(struct sched *s, struct str task, word_t tag, bool on);
 void node_forget(struct sched *s, uint32_t node);
-bool job_same_tree(const struct sched *s, const struct job *j, const struct job_spec *spec);
+
+/* recount.c */
+enum recount {
+    RECOUNT_NONE = 0,
+    RECOUNT_COUNTS,     /* the counts differ, and the job can follow */
+    RECOUNT_RENUMBERS,  /* ... but members would change their numbers */
+    RECOUNT_OTHER_TREE  /* other groups or shapes */
+};
+enum recount job_recount_kind(const struct sched *s, const struct job *j,
+                              const struct job_spec *spec);
+/* Its gangs, in no lane, get the slots of the new counts; then what follows from it (the job
+ * may be gone after that). */
+void job_recount(struct sched *s, uint32_t job, const struct job_spec *spec);
+void job_recount_settle(struct sched *s, uint32_t job);
+
+/* early.c */
+enum { EARLY_MAX = 4096 };
+void early_keep(struct sched *s, const struct record *r); /* an offer without a place */
+void early_slot(struct sched *s, uint32_t gang, uint32_t slot); /* the slot goes, not its task */
+void early_drop(struct sched *s, struct str task);
+void early_forget(struct sched *s, uint32_t job);
+void early_admit(struct sched *s, uint32_t job); /* its counts changed: all are offered anew */
+void early_unseen(struct sched *s);              /* synced: who was not named is not there */
+uint32_t early_count(const struct sched *s, uint32_t gang);
 
 /* fold-policy.c */
 void fold_policy(struct sched *s, struct str text);
