@@ -3,11 +3,12 @@
  * Each ask in turn gets its earliest start and is booked there, so the timeline only
  * fills, and what was too early once stays too early. Two memories live on that.
  *
- * Lone tasks: for each family of asks (all but the limit alike), each quarter octave of
- * the limit and each row, a time before which not even the shortest ask of the bracket
- * fits there. The row with the least is looked at first, and its bound raised if the
- * row has changed since; easier brackets (fewer GPUs, shorter) lend theirs. Rows whose
- * bound is beyond the best start so far are never looked at.
+ * Lone tasks: for each family of asks (all but the limit alike), each octave of the
+ * limit (cut in four where asks are many) and each row, a time before which not even
+ * the shortest ask of the bracket fits there. The row with the least is looked at
+ * first, and its bound raised if the row has changed since; easier brackets (fewer
+ * GPUs, shorter) lend theirs. Rows whose bound is beyond the best start so far are
+ * never looked at.
  *
  * Gangs: for each family the starts found, with the gang's tasks and limit. One with at
  * least as many and as long cannot start before. Dominated entries go.
@@ -22,7 +23,8 @@
 
 enum {
     FAMILIES_MAX = 256, /* asks of further families are searched without memory */
-    BRACKETS = 256,     /* of limits: four an octave */
+    BRACKETS = 64 << 2, /* of limits: at most four an octave */
+    FINE_FROM = 64,     /* asks a row that make it worth to cut octaves */
     STEPS_MAX = 32
 };
 
@@ -56,14 +58,17 @@ struct planner {
     VEC(struct family) families;
     VEC(uint32_t) family_of; /* of each ask; FAMILIES_MAX: none */
     uint32_t *version;       /* of each row */
+    uint32_t fine;           /* see bracket_of */
     VEC(struct aside) aside;
     struct timeline_found found;
 };
 
-static uint32_t bracket_of(int64_t duration_us)
+/* Octaves, each cut into 1 << fine parts. */
+static uint32_t bracket_of(const struct planner *p, int64_t duration_us)
 {
-    uint32_t o = 63 - (uint32_t)__builtin_clzll((uint64_t)duration_us);
-    return 4 * o + (o > 1 ? (uint32_t)(duration_us >> (o - 2) & 3) : 0);
+    uint32_t o = 63 - (uint32_t)__builtin_clzll((uint64_t)duration_us), fine = p->fine;
+    uint32_t part = o >= fine ? (uint32_t)(duration_us >> (o - fine)) : 0;
+    return (o << fine) + (part & ((1u << fine) - 1));
 }
 
 static bool is_lone(const struct timeline_ask *a)
@@ -99,6 +104,7 @@ static uint32_t planner_family(struct planner *p, const struct timeline_ask *a,
 static void planner_open(struct planner *p, const struct timeline_ask *asks, uint32_t n)
 {
     uint32_t guess = 0;
+    p->fine = n / FINE_FROM >= p->t->nrows ? 2 : 0;
     vec_resize(&p->family_of, n);
     p->version = mem_zero(p->t->nrows * sizeof *p->version);
     for (uint32_t i = 0; i < n; i++) {
@@ -107,7 +113,7 @@ static void planner_open(struct planner *p, const struct timeline_ask *asks, uin
         if (guess == FAMILIES_MAX || !p->families.at[guess].lone)
             continue;
         struct bracket *o =
-            &p->families.at[guess].brackets[bracket_of(asks[i].duration_us)];
+            &p->families.at[guess].brackets[bracket_of(p, asks[i].duration_us)];
         if (!o->shortest) {
             bounds_init(&o->rows, p->t->nrows, p->t->now);
             o->seen = mem_alloc(p->t->nrows * sizeof *o->seen);
@@ -335,7 +341,8 @@ uint32_t timeline_plan(struct timeline *t, const struct timeline_ask *asks, uint
         struct family *f = k < FAMILIES_MAX ? &p.families.at[k] : NULL;
         if (f && f->lone)
             ret_start[i] =
-                plan_lone(&p, &f->brackets[bracket_of(asks[i].duration_us)], &asks[i]);
+                plan_lone(&p, &f->brackets[bracket_of(&p, asks[i].duration_us)],
+                          &asks[i]);
         else
             ret_start[i] = plan_gang(&p, f, &asks[i]);
         started += ret_start[i] >= 0;
