@@ -20,7 +20,7 @@ int point_start(int64_t *ret, const char *path, struct err *err)
     else
         rc = shelf_head(&s, s.segments.at[0], &h, err);
     shelf_done(&s);
-    if (rc)
+    if (rc && rc != -EBADMSG) /* a damaged head: the reader knows what that means */
         return rc;
     *ret = h.at;
     if (h.first_seq > 1) /* its beginning went with older segments */
