@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "base/yaml.h"
 #include "trace/cell.h"
+#include "trace/site.h"
 
 enum field_kind {
     KIND_TEXT = 0, KIND_TIME, KIND_SPAN, KIND_COUNT, KIND_GPUS, KIND_CPU, KIND_BYTES,
@@ -462,7 +463,7 @@ static int mapping_read(struct mapping *m, const struct ynode *root, struct err 
     static const char *const keys[] = {
         "name",    "about",   "delimiter", "quote",   "header",
         "comment", "columns", "recognise", "missing", "gpus_per_node",
-        "fields",  "keep",    NULL};
+        "fields",  "keep",    "head",      "cluster", NULL};
     const struct ynode *y;
     struct str name = {0};
     if (root->kind != YNODE_MAP)
@@ -485,7 +486,9 @@ static int mapping_read(struct mapping *m, const struct ynode *root, struct err 
     if ((rc = fields_read(m, y, err)) < 0)
         return rc;
     y = ynode_get(root, "keep");
-    return y ? keeps_read(m, y, err) : 0;
+    if (y && (rc = keeps_read(m, y, err)) < 0)
+        return rc;
+    return site_mapping_read(&m->site, root, err);
 }
 
 void mapping_free(struct mapping *m)

@@ -59,6 +59,14 @@ struct mapping_keep { /* a row stays only if every rule says so */
     struct strmap set;    /* in, notin */
 };
 
+/* How the file's head line is read (site.h); empty: not. */
+struct mapping_site {
+    struct str window;       /* the word FROM..UNTIL */
+    int64_t window_mul;      /* of its unit, in us */
+    struct str queues_after; /* behind this word stand NAME=GPUS */
+    struct str cluster;      /* a cluster file; $NAME: value of the head's word */
+};
+
 struct mapping {
     struct arena arena;
     char name[32];
@@ -72,6 +80,7 @@ struct mapping {
     struct mapping_keep keeps[MAPPING_KEEPS_MAX];
     struct mapping_column fields[FIELDS];
     struct str need_tag;  /* "vc={queue}"; empty: none */
+    struct mapping_site site;
     uint32_t gpus_per_node;
 };
 

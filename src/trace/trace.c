@@ -19,6 +19,7 @@
 #include "base/units.h"
 #include "cluster/catalogue.h"
 #include "trace/reader.h"
+#include "trace/site.h"
 
 enum { PEEK_MAX = 8192, RADIX_BITS = 12, FETCH_AHEAD = 6, ROW_DIGITS = 8 };
 
@@ -509,10 +510,21 @@ void trace_list_done(struct trace_list *l)
     *l = (struct trace_list){0};
 }
 
-static int list_load(struct trace *t, struct trace_list *ret, struct err *err)
+/* Formats without a mapping say nothing. */
+static int list_site(struct trace *t, const char *name, struct trace_list *l, struct err *err)
+{
+    static const struct mapping_site none;
+    return site_read(t->mapping ? &t->mapping->site : &none, t->remark, name, &t->text,
+                     &l->site, err);
+}
+
+static int list_load(struct trace *t, const char *name, struct trace_list *ret,
+                     struct err *err)
 {
     struct trace_list l = {0};
     int rc = list_fill(t, &l, err);
+    if (rc >= 0)
+        rc = list_site(t, name, &l, err);
     if (rc < 0) {
         trace_list_done(&l);
     } else {
@@ -534,7 +546,7 @@ int trace_load(struct trace_list *ret, const char *path, const char *format,
 {
     struct trace *t;
     int rc = trace_open(&t, path, format, err);
-    return rc < 0 ? rc : list_load(t, ret, err);
+    return rc < 0 ? rc : list_load(t, path, ret, err);
 }
 
 int trace_load_mem(struct trace_list *ret, const void *data, size_t len,
@@ -542,5 +554,5 @@ int trace_load_mem(struct trace_list *ret, const void *data, size_t len,
 {
     struct trace *t;
     int rc = trace_open_mem(&t, data, len, name, format, err);
-    return rc < 0 ? rc : list_load(t, ret, err);
+    return rc < 0 ? rc : list_load(t, name, ret, err);
 }

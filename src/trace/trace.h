@@ -118,6 +118,19 @@ uint64_t trace_rows(const struct trace *t);    /* read so far */
 uint64_t trace_skipped(const struct trace *t); /* dropped by filters so far */
 void trace_close(struct trace *t);
 
+/* What the file says of the site beside its jobs: the mapping's keys head and cluster. */
+struct trace_queue {
+    struct str name;
+    int64_t gpu_milli; /* guaranteed */
+};
+struct trace_site {
+    int64_t window_from_us, window_until_us; /* measure inside it; TRACE_NEVER: everything */
+    struct str cluster;       /* text of a cluster file; empty: nothing is said */
+    struct str cluster_lacks; /* a word that it needs and the head lacks; empty: none */
+    uint32_t nqueues;
+    const struct trace_queue *queues;
+};
+
 /* All rows of a trace in time order (stable: equal submits keep the file's order).
  * Repeated strings are stored once; the whole takes ~ 260 bytes a row. */
 struct trace_list {
@@ -131,6 +144,7 @@ struct trace_list {
     size_t pages_bytes;
     char format[32];   /* the mapping's or built-in format's name */
     struct str remark; /* as trace_remark */
+    struct trace_site site;
 };
 int trace_load(struct trace_list *ret, const char *path, const char *format,
                struct err *err);

@@ -243,6 +243,48 @@ static void finding(void)
     ok(strstr(err.text, "/nonexistent/x.csv"), "which is named: %s", err.text);
 }
 
+static const char with_head[] =
+    "name: head\n"
+    "comment: \"#\"\n"
+    "head: {window: {word: measured, unit: min}, queues_after: owners}\n"
+    "cluster: |\n"
+    "  name: x\n"
+    "  nodes: [{count: $hosts, name: \"n{0}\"}] # $0 is no word\n"
+    "fields: {submit: t}\n";
+
+static void heads(void)
+{
+    struct trace_list l;
+    struct err err = {0};
+    if (load(with_head, "# made for a=5 hosts=3 owners of q=8 p=2.5 measured=1..2.5\n#p=7\nt\n4\n",
+             &l, &err) < 0)
+        bail("%s", err.text);
+    const struct trace_site *s = &l.site;
+    ok(s->window_from_us == 60000000 && s->window_until_us == 150000000,
+       "the window stands in the head, in its unit");
+    ok(s->nqueues == 2 && str_is(s->queues[0].name, "q") && s->queues[0].gpu_milli == 8000 &&
+           str_is(s->queues[1].name, "p") && s->queues[1].gpu_milli == 2500,
+       "queues stand behind their word");
+    ok(str_is(s->cluster, "name: x\nnodes: [{count: 3, name: \"n{0}\"}] # $0 is no word\n") &&
+           !s->cluster_lacks.len,
+       "the cluster's words are filled in");
+    trace_list_done(&l);
+    if (load(with_head, "t\n4\n", &l, &err) < 0)
+        bail("%s", err.text);
+    ok(l.site.window_from_us == TRACE_NEVER && l.site.nqueues == 0 &&
+           str_is(l.site.cluster_lacks, "hosts"),
+       "a file without a head says nothing, and the cluster lacks a word");
+    trace_list_done(&l);
+    static const char *const wrong[][2] = {
+        {"# measured=2..1\nt\n4\n", "measured=2..1"},
+        {"# measured=2\nt\n4\n", "measured=2"},
+        {"# owners q=many\nt\n4\n", "q=many"}};
+    for (int i = 0; i < 3; i++)
+        ok(load(with_head, wrong[i][0], &l, &err) == -EINVAL && strstr(err.text, wrong[i][1]) &&
+               strstr(err.text, "jobs.csv"),
+           "a head that makes no sense is named: %s", err.text);
+}
+
 int main(void)
 {
     const char *tmp = getenv("TMPDIR");
@@ -255,6 +297,7 @@ int main(void)
     cell_mistakes();
     mapping_mistakes();
     finding();
+    heads();
     unlink(file);
     rmdir(dir);
     return done_testing();
