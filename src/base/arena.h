@@ -3,6 +3,7 @@
 #ifndef MUSTER_ARENA_H
 #define MUSTER_ARENA_H
 
+#include "base/mem.h"
 #include "base/str.h"
 
 struct arena_chunk;
@@ -25,12 +26,18 @@ static inline void *arena_alloc(struct arena *a,
 }
 void *arena_zero(struct arena *a, size_t size);      /* cleared */
 struct str arena_str(struct arena *a, struct str s); /* copy, zero-terminated too */
-void arena_restart(struct arena *a);                 /* arena_reset's slow path */
+void arena_restart(struct arena *a); /* arena_reset's slow path, of several chunks */
 static inline void
 arena_reset(struct arena *a) /* frees all but one chunk; it is reused */
 {
-    if (a->next != a->start)
+    if (a->next == a->start)
+        return;
+    if (a->start) {
+        mem_scramble(a->start, (size_t)(a->next - a->start));
+        a->next = a->start;
+    } else {
         arena_restart(a);
+    }
 }
 void arena_done(struct arena *a);
 

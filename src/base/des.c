@@ -1,7 +1,9 @@
 /* des.c - a discrete-event queue: (time, class, order of posting) -> a small payload
  *
  * A 4-ary heap of whole events (32 bytes, two to a cache line). The serial number below
- * the class makes every key unique, so the order of leaving never depends on the heap.
+ * the class makes every key unique, so the order of leaving never depends on the heap. A
+ * removal moves the hole down to a leaf and only then lets the last event rise from
+ * there: it came from a leaf and belongs near one (Wegener's bottom-up heapsort, 1993).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/des.h"
 
@@ -34,6 +36,16 @@ static inline uint64_t least_child(const struct des_event *heap, uint64_t child,
     return is_before(&heap[b], &heap[a]) ? b : a;
 }
 
+/* Put x where there is a hole at i, or above. */
+static inline void rise(struct des_event *heap, uint64_t i, const struct des_event *x)
+{
+    while (i > 0 && is_before(x, &heap[(i - 1) / 4])) {
+        heap[i] = heap[(i - 1) / 4];
+        i = (i - 1) / 4;
+    }
+    heap[i] = *x;
+}
+
 void des_post(struct des *d, int64_t at_us, uint8_t class_, uint32_t kind, uint32_t a,
               uint64_t b)
 {
@@ -42,17 +54,7 @@ void des_post(struct des *d, int64_t at_us, uint8_t class_, uint32_t kind, uint3
     x.order = (uint64_t)class_ << CLASS_SHIFT | d->serial++;
     if (d->n == d->room)
         vec_grow_raw(&d->heap, &d->room, d->n + 1, sizeof *d->heap);
-    uint32_t i = d->n++;
-    while (i > 0 && is_before(&x, &d->heap[(i - 1) / 4])) {
-        d->heap[i] = d->heap[(i - 1) / 4];
-        i = (i - 1) / 4;
-    }
-    d->heap[i] = x;
-}
-
-const struct des_event *des_peek(const struct des *d)
-{
-    return d->n ? &d->heap[0] : NULL;
+    rise(d->heap, d->n++, &x);
 }
 
 bool des_pop(struct des *d, struct des_event *ret)
@@ -63,17 +65,13 @@ bool des_pop(struct des *d, struct des_event *ret)
     struct des_event x = d->heap[--d->n];
     uint32_t n = d->n;
     uint64_t i = 0;
-    for (;;) {
-        if (4 * i + 1 >= n)
-            break;
+    while (4 * i + 1 < n) {
         uint64_t least = least_child(d->heap, 4 * i + 1, n);
-        if (!is_before(&d->heap[least], &x))
-            break;
         d->heap[i] = d->heap[least];
         i = least;
     }
     if (n)
-        d->heap[i] = x;
+        rise(d->heap, i, &x);
     return true;
 }
 

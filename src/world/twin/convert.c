@@ -1,8 +1,8 @@
 /* convert.c - a trace's row as the job spec that the scheduler sees
  *
  * Specs are made in the batch's arena, gone with the batch; their trees of groups are kept,
- * since thousands of rows ask for the same. Words are looked up only when a text differs from the row
- * before. SPDX-License-Identifier: Apache-2.0 */
+ * since thousands of rows ask for the same, and so are words: a trace keeps equal texts once, so the
+ * address tells. SPDX-License-Identifier: Apache-2.0 */
 #include "world/twin/convert.h"
 
 #include <errno.h>
@@ -18,16 +18,17 @@ void convert_init(struct convert *c, struct words *words, uint32_t gpus_per_node
     rng_init(&c->error, seed, 0x6572726f72); /* a stream of its own: "error" */
 }
 
-static word_t word_of(struct convert *c, struct convert_word *last, struct str text)
+static word_t word_of(struct convert *c, struct str text)
 {
+    uint64_t h = (uint64_t)(uintptr_t)text.ptr * 0x9E3779B97F4A7C15ull;
+    struct convert_word *known = &c->words_known[h >> (64 - CONVERT_WORD_BITS)];
     if (text.len == 0)
         return WORD_NONE;
-    bool same = text.ptr == last->text.ptr && text.len == last->text.len;
-    if (!same) {
-        last->id = words_add(c->words, text);
-        last->text = text;
+    if (text.ptr != known->text.ptr || text.len != known->text.len) {
+        known->id = words_add(c->words, text);
+        known->text = text;
     }
-    return last->id;
+    return known->id;
 }
 
 static void leaf_add(struct convert_split *s, uint32_t tasks, uint32_t gpus,
@@ -94,7 +95,7 @@ static void shape_types(struct convert *c, const struct str *types, uint32_t n,
                         struct shape *s)
 {
     for (uint32_t i = 0; i < n && i < SHAPE_TYPES_MAX; i++) {
-        word_t id = word_of(c, &c->types[i], types[i]);
+        word_t id = word_of(c, types[i]);
         if (!id)
             continue;
         uint32_t ppm = c->belief->type.n ? factors_get(&c->belief->type, types[i]) : PPM;
@@ -122,7 +123,7 @@ static void shape_fill(struct convert *c, const struct trace_job *j,
         else
             shape_types(c, j->types, j->ntypes, s);
     }
-    word_t tag = word_of(c, &c->tag, j->need_tag);
+    word_t tag = word_of(c, j->need_tag);
     if (tag) {
         s->nconstraints = 1;
         s->constraints[0] = (struct constraint){
@@ -177,7 +178,7 @@ static void tree_fill(struct convert *c, const struct trace_job *j, struct conve
         shape_fill(c, j, &split.leaf[i], &shapes[i]);
         groups[t->ngroups++] = leaf(gang ? 0 : GROUP_NONE, (uint16_t)i, split.leaf[i].tasks);
     }
-    groups[0].required = word_of(c, &c->level, j->need_level);
+    groups[0].required = word_of(c, j->need_level);
     t->nshapes = split.nleaves;
     t->groups = groups;
     t->shapes = shapes;
@@ -238,8 +239,8 @@ const struct job_spec *convert_job(struct convert *c, const struct trace_job *j,
     spec->kind = JOB_FINITE;
     spec->on_loss = c->belief->on_loss;
     spec->preemptible = 1;
-    spec->queue = word_of(c, &c->queue, j->queue);
-    spec->user = word_of(c, &c->user, j->user);
+    spec->queue = word_of(c, j->queue);
+    spec->user = word_of(c, j->user);
     spec->priority = j->priority;
     spec->submitted_at = submitted_at;
     spec->time_limit_us = j->limit_us;

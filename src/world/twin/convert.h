@@ -12,7 +12,9 @@
 #include "trace/trace.h"
 #include "world/twin/truth.h"
 
-struct convert_word { /* the last text seen and its id: traces repeat themselves */
+enum { CONVERT_WORD_BITS = 6 };
+
+struct convert_word { /* a text and its id: traces repeat themselves */
     struct str text;
     word_t id;
 };
@@ -31,7 +33,7 @@ struct convert {
     bool oracle; /* expected_us is the true run time, whatever the belief says */
     const struct belief *belief;
     struct rng error; /* of the belief */
-    struct convert_word queue, user, level, tag, types[TRACE_TYPES_MAX];
+    struct convert_word words_known[1 << CONVERT_WORD_BITS]; /* by the text's address */
     VEC(struct convert_tree) trees;
     struct u64map tree_ids; /* hash of what it depends on -> tree */
     struct arena kept;      /* groups and shapes of the trees */

@@ -58,7 +58,7 @@ static int out_order(const void *one, const void *other, void *arg)
     return c ? c : (a->serial > b->serial) - (a->serial < b->serial);
 }
 
-void facts_sort(struct twin *t)
+void facts_sort_all(struct twin *t)
 {
     for (uint32_t i = 1; i < t->out.n; i++) {
         if (out_order(&t->out.at[i - 1], &t->out.at[i], t) <= 0)

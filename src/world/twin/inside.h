@@ -188,9 +188,23 @@ static inline uint32_t *job_gang_of(struct twin *t, uint32_t job)
 /* twin.c */
 void twin_later(struct twin *t, int64_t at, uint8_t class_, uint32_t kind, uint32_t a,
                 uint64_t b);
-void out_add(struct twin *t, int kind, int class_, uint32_t a, uint64_t b);
-struct str job_name_of(const struct twin *t, uint32_t job);
-int64_t job_submit_at(const struct twin *t, uint32_t job);
+static inline void out_add(struct twin *t, int kind, int class_, uint32_t a, uint64_t b)
+{
+    vec_push(&t->out, (struct out){(uint16_t)kind, (uint16_t)class_, a, b, t->out.n});
+}
+static inline struct str job_name_of(const struct twin *t, uint32_t job)
+{
+    if (job_is_extra(t, job))
+        return t->extras.at[job - t->narrivals].spec->name;
+    return (struct str){t->names + (size_t)job * NAME_LEN, NAME_LEN};
+}
+static inline int64_t job_submit_at(const struct twin *t, uint32_t job)
+{
+    const struct trace_job *row = job_row(t, job);
+    if (t->o.order)
+        return t->start_at + job * INT64_C(1000000);
+    return t->o.recorded ? row->start_us : row->submit_us;
+}
 
 /* nodes.c */
 uint32_t twin_node_add(struct twin *t, const struct node_desc *d, struct str name);
@@ -205,7 +219,11 @@ void node_up(struct twin *t, uint32_t node, uint64_t origin);
 uint32_t gang_get(struct twin *t, uint32_t job, uint16_t group, uint32_t copy);
 uint32_t gang_seek(struct twin *t, uint32_t job, uint16_t group, uint32_t copy);
 uint32_t task_add(struct twin *t, uint32_t gang, uint32_t node);
-void task_free(struct twin *t, uint32_t task);
+static inline void task_free(struct twin *t, uint32_t task)
+{
+    t->tasks.at[task].state = TASK_FREE;
+    vec_push(&t->tasks_free, task);
+}
 void task_end(struct twin *t, uint32_t task, uint8_t how, int8_t exit_code);
 void gang_start(struct twin *t, uint32_t gang, uint64_t launch);
 void gang_done(struct twin *t, uint32_t gang);
@@ -226,7 +244,12 @@ struct why reasons_last(const struct twin *t, uint32_t job); /* code 0: nothing 
 bool reasons_all_hopeless(struct twin *t);
 
 /* facts.c */
-void facts_sort(struct twin *t);
+void facts_sort_all(struct twin *t);
+static inline void facts_sort(struct twin *t)
+{
+    if (t->out.n > 1)
+        facts_sort_all(t);
+}
 void facts_emit(struct twin *t, uint32_t most, struct records *batch);
 
 #endif

@@ -26,26 +26,6 @@ void twin_later(struct twin *t, int64_t at, uint8_t class_, uint32_t kind, uint3
     des_post(&t->des, at, class_, kind, a, b);
 }
 
-void out_add(struct twin *t, int kind, int class_, uint32_t a, uint64_t b)
-{
-    vec_push(&t->out, (struct out){(uint16_t)kind, (uint16_t)class_, a, b, t->out.n});
-}
-
-struct str job_name_of(const struct twin *t, uint32_t job)
-{
-    if (job_is_extra(t, job))
-        return t->extras.at[job - t->narrivals].spec->name;
-    return (struct str){t->names + (size_t)job * NAME_LEN, NAME_LEN};
-}
-
-int64_t job_submit_at(const struct twin *t, uint32_t job)
-{
-    const struct trace_job *row = job_row(t, job);
-    if (t->o.order)
-        return t->start_at + job * US_PER_S;
-    return t->o.recorded ? row->start_us : row->submit_us;
-}
-
 /* ---- making one ---- */
 
 static char *serial_names(uint32_t n)

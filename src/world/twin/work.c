@@ -149,12 +149,6 @@ uint32_t task_add(struct twin *t, uint32_t gang, uint32_t node)
     return id;
 }
 
-void task_free(struct twin *t, uint32_t task)
-{
-    t->tasks.at[task].state = TASK_FREE;
-    vec_push(&t->tasks_free, task);
-}
-
 /* Out of its node's and its gang's list; the record of its end is put out. */
 void task_end(struct twin *t, uint32_t task, uint8_t how, int8_t exit_code)
 {
