@@ -1,7 +1,7 @@
 /* timeline_search.c - the earliest start of a gang, over rows of 16 nodes
  *
- * The rows of 16 nodes answer for themselves (timeline_row.c); here they are joined, for
- * the earliest start of n tasks in a range of ranks, from `from` on.
+ * The rows of 16 nodes answer for themselves (timeline_row.c); here they are joined,
+ * for the earliest start of n tasks in a range of ranks, from `from` on.
  *
  * Bound: each row has so many places were it empty. If all rows but r together have m,
  * then r must give at least n - m, and its own earliest start for that many bounds the
