@@ -263,6 +263,45 @@ static void row_done(struct csv *c, size_t end)
         join_doubled(c);
 }
 
+/* The delimited row at pos if no quote is in it and all of it is loaded: most rows.
+ * False: nothing has moved. */
+static bool plain_row(struct csv *c)
+{
+    const char *data = c->data;
+    uint64_t mask = c->mask;
+    size_t block = c->block, cell = c->pos, i;
+    struct str *to = c->cells, *last = to + CSV_CELLS_MAX - 1;
+    for (;;) {
+        while (mask == 0) {
+            block += BLOCK;
+            if (block >= c->end)
+                return false;
+            mask = block_mask(data + block, c->delim, c->quote);
+        }
+        i = block + (size_t)__builtin_ctzll(mask);
+        mask &= mask - 1;
+        if (data[i] != c->delim)
+            break;
+        if (to == last)
+            return false;
+        *to++ = (struct str){data + cell, i - cell};
+        cell = i + 1;
+    }
+    if (data[i] != '\n')
+        return false;
+    size_t len = i - cell;
+    len -= len > 0 && data[i - 1] == '\r';
+    *to++ = (struct str){data + cell, len};
+    c->n = (uint32_t)(to - c->cells);
+    c->block = block;
+    c->mask = mask;
+    c->row = data + c->pos;
+    c->row_line = c->line++;
+    c->pos = i + 1;
+    c->breaks.n = c->doubled.n = 0;
+    return true;
+}
+
 /* The delimited row at pos. 1: in c->cells; NEED_MORE; -errno. */
 static int delimited_row(struct csv *c)
 {
@@ -358,6 +397,7 @@ int csv_next(struct csv *c, struct csv_row *ret, struct err *err)
     for (;;) {
         int rc = c->pos == c->end  ? NEED_MORE
                  : c->delim == ' ' ? blank_row(c)
+                 : plain_row(c)    ? CELL_DONE
                                    : delimited_row(c);
         if (rc == CELL_DONE && c->pos - (size_t)(c->row - c->data) <= CSV_ROW_MAX) {
             if (is_empty_row(c))
