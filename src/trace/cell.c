@@ -35,7 +35,7 @@ static int scaled_slow(struct str s, int64_t mul, int64_t *ret)
     return 0;
 }
 
-int cell_scaled(struct str s, int64_t mul, int64_t *ret)
+int cell_scaled_any(struct str s, int64_t mul, int64_t *ret)
 {
     static const int64_t ten[FRACTION_DIGITS + 1] = {
         1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
@@ -160,14 +160,14 @@ static inline int64_t clock_parse(const char *p)
     uint64_t d = v ^ zero; /* digits become 0-9, colons 0, all others more than 9 */
     const uint64_t sixes = UINT64_C(0x0606060606060606),
                    high = UINT64_C(0xF0F0F0F0F0F0F0F0);
-    char at[8];
-    if (((d | (d + sixes)) & high) != 0)
+    const uint64_t colons = UINT64_C(0x0000FF0000FF0000);
+    if (((d | (d + sixes)) & high) != 0 || (d & colons) != 0)
         return -1;
-    memcpy(at, &d, 8);
-    int h = at[0] * 10 + at[1], m = at[3] * 10 + at[4], s = at[6] * 10 + at[7];
-    if ((at[2] | at[5]) != 0 || h > 23 || m > 59 || s > 60)
+    uint64_t pairs = d * 10 + (d >> 8); /* at most 99 a byte; 0, 3 and 6 count */
+    int64_t h = pairs & 0xff, m = pairs >> 24 & 0xff, sec = pairs >> 48 & 0xff;
+    if (h > 23 || m > 59 || sec > 60)
         return -1;
-    return h * 3600 + m * 60 + s;
+    return h * 3600 + m * 60 + sec;
 }
 
 int cell_time(struct str s, struct cell_day *day, int64_t *ret_us)

@@ -16,7 +16,27 @@ struct cell_day {
 /* A decimal ("-12", "3.25", "1.2e3") times mul, rounded half away from zero. Nine
  * digits behind the point count. 0, -EINVAL (no number) or -ERANGE; *ret is then
  * untouched. */
-int cell_scaled(struct str s, int64_t mul, int64_t *ret);
+int cell_scaled_any(struct str s, int64_t mul, int64_t *ret);
+static inline int cell_scaled(struct str s, int64_t mul, int64_t *ret)
+{
+    /* Most cells are "66" or "66.0", with few digits. */
+    const char *p = s.ptr, *end = s.ptr + s.len;
+    if (s.len > 2 && end[-1] == '0' && end[-2] == '.')
+        end -= 2;
+    if (p == end || end - p > 9)
+        return cell_scaled_any(s, mul, ret);
+    int64_t v = 0, scaled;
+    do {
+        unsigned d = (unsigned)(unsigned char)*p - '0';
+        if (d > 9)
+            return cell_scaled_any(s, mul, ret);
+        v = v * 10 + d;
+    } while (++p < end);
+    if (__builtin_mul_overflow(v, mul, &scaled))
+        return cell_scaled_any(s, mul, ret);
+    *ret = scaled;
+    return 0;
+}
 
 /* "2017-10-09 07:01:55[.frac][Z|+08:00]" or with T, or a date alone; no zone = UTC.
  * Microseconds since 1970. 0 or -EINVAL. */

@@ -1,9 +1,10 @@
 /* mapped.c - rows of any CSV through a mapping file
  *
- * Opening finds the column of each mapped field, and fills a prototype job with all
- * that is constant. A row then costs: the filters, a copy of the prototype, and one
- * small step a mapped column; columns that nobody asked for are never looked at. Dates,
- * words, types and tags are remembered by text (cell.h, reader.h).
+ * Opening finds the column of each mapped field and where its value goes, and fills the
+ * row under work with all that is constant. A row then costs: the filters, one small
+ * step a mapped column (each writes, the preset if the cell is missing), and a copy;
+ * columns that nobody asked for are never looked at. Dates, words, types and tags are
+ * remembered by text (cell.h, reader.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@ enum { COUNT_MAX = 10000000, REMARK_MAX = 4096 };
 
 /* Values that become a job only together. */
 struct scratch {
-    int64_t gpus_milli, gpu_milli, nodes, cpu_milli, mem_bytes, wait_us;
+    int64_t gpus_milli, gpu_milli, nodes, cpu_milli, mem_bytes, wait_us, priority, state;
     uint32_t queue; /* interned; MAP_NONE: no queue */
 };
 
@@ -34,8 +35,11 @@ struct step {
     const struct mapping_column *from;
     uint32_t field; /* enum mapping_field; FIELDS: a filter */
     uint32_t column;
-    int32_t same_as; /* the filter that has read the same number before; -1: none */
-    int64_t value;   /* a filter's number */
+    int64_t *number;     /* where a number goes; NULL: a text */
+    int64_t lo, hi;      /* its bounds */
+    int64_t preset;      /* of a number */
+    const int64_t *same; /* a filter has read the same number before; NULL: none */
+    int64_t value;       /* a filter's number */
     struct cell_day day;
     struct memo memos[1u << MEMO_BITS];
 };
@@ -45,8 +49,10 @@ struct mapped {
     const struct mapping *map;
     uint32_t ncolumns, nsteps, nkeeps;
     struct step steps[FIELDS], keeps[MAPPING_KEEPS_MAX];
-    struct trace_job proto;
-    struct scratch scratch;
+    /* The row under work, and what the mapping presets. Without a name: its number. */
+    struct trace_job row, preset;
+    struct scratch scratch, preset_scratch;
+    bool empty_is_missing; /* and nothing else is */
     struct str tag_before, tag_after; /* the tag around {queue}; ptr NULL: no {queue} */
 };
 
@@ -76,7 +82,7 @@ static inline struct memo *memo_of(struct step *s, struct str cell, uint64_t *re
     return &s->memos[*ret_key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - MEMO_BITS)];
 }
 
-static uint32_t step_intern(struct trace *t, struct step *s, struct str cell)
+static inline uint32_t step_intern(struct trace *t, struct step *s, struct str cell)
 {
     uint64_t key;
     struct memo *memo = memo_of(s, cell, &key);
@@ -87,7 +93,7 @@ static uint32_t step_intern(struct trace *t, struct step *s, struct str cell)
     return memo->is;
 }
 
-static bool step_in_set(struct step *s, const struct strmap *set, struct str cell)
+static inline bool step_in_set(struct step *s, const struct strmap *set, struct str cell)
 {
     uint64_t key;
     struct memo *memo = memo_of(s, cell, &key);
@@ -109,8 +115,8 @@ static struct str row_text(const struct csv_row *row)
 }
 
 /* The next row that is no comment and no empty line. */
-static int row_next(struct trace *t, struct mapped *m, struct csv_row *row,
-                    struct err *err)
+static inline int row_next(struct trace *t, struct mapped *m, struct csv_row *row,
+                           struct err *err)
 {
     int rc;
     while ((rc = csv_next(m->csv, row, err)) > 0) {
@@ -141,83 +147,60 @@ static bool column_find(const struct str *names, uint32_t n, struct str name,
     return false;
 }
 
-static int gpus_max(int64_t v)
+/* Where a field's number goes, and its bounds; NULL for texts. */
+static int64_t *number_place(struct mapped *m, uint32_t field, int64_t *ret_lo,
+                             int64_t *ret_hi)
 {
-    return v >= 0 && v <= COUNT_MAX ? 0 : -ERANGE;
+    struct trace_job *j = &m->row;
+    struct scratch *x = &m->scratch;
+    const struct {
+        int64_t *at, lo, hi;
+    } places[FIELDS] = {
+        [FIELD_SUBMIT] = {&j->submit_us, INT64_MIN, INT64_MAX},
+        [FIELD_ELIGIBLE] = {&j->eligible_us, INT64_MIN, INT64_MAX},
+        [FIELD_START] = {&j->start_us, INT64_MIN, INT64_MAX},
+        [FIELD_END] = {&j->end_us, INT64_MIN, INT64_MAX},
+        [FIELD_RUN] = {&j->run_us, 0, INT64_MAX},
+        [FIELD_WAIT] = {&x->wait_us, 0, INT64_MAX},
+        [FIELD_LIMIT] = {&j->limit_us, 0, INT64_MAX},
+        [FIELD_PRIORITY] = {&x->priority, INT32_MIN, INT32_MAX},
+        [FIELD_STATE] = {&x->state, INT64_MIN, INT64_MAX},
+        [FIELD_NODES] = {&x->nodes, 0, COUNT_MAX},
+        [FIELD_GPUS] = {&x->gpus_milli, 0, COUNT_MAX * INT64_C(1000)},
+        [FIELD_GPU_MILLI] = {&x->gpu_milli, 0, 1000},
+        [FIELD_GPU_MEM] = {&j->gpu_mem_bytes, 0, INT64_MAX},
+        [FIELD_CPU] = {&x->cpu_milli, 0, INT64_MAX},
+        [FIELD_MEM] = {&x->mem_bytes, 0, INT64_MAX},
+    };
+    *ret_lo = places[field].lo;
+    *ret_hi = places[field].hi;
+    return places[field].at;
 }
 
-/* A value in its field. 0, or -ERANGE. */
-static int value_put(struct trace_job *j, struct scratch *s, uint32_t field, int64_t v)
+static inline int number_put(const struct step *s, int64_t v)
 {
-    switch (field) {
-    case FIELD_SUBMIT:
-        j->submit_us = v;
-        break;
-    case FIELD_ELIGIBLE:
-        j->eligible_us = v;
-        break;
-    case FIELD_START:
-        j->start_us = v;
-        break;
-    case FIELD_END:
-        j->end_us = v;
-        break;
-    case FIELD_RUN:
-        j->run_us = v;
-        return v < 0 ? -ERANGE : 0;
-    case FIELD_WAIT:
-        s->wait_us = v;
-        return v < 0 ? -ERANGE : 0;
-    case FIELD_LIMIT:
-        j->limit_us = v;
-        return v < 0 ? -ERANGE : 0;
-    case FIELD_PRIORITY:
-        j->priority = (int32_t)v;
-        return v < INT32_MIN || v > INT32_MAX ? -ERANGE : 0;
-    case FIELD_STATE:
-        j->state = (int32_t)v;
-        break;
-    case FIELD_NODES:
-        s->nodes = v;
-        return gpus_max(v);
-    case FIELD_GPUS:
-        s->gpus_milli = v;
-        return v < 0 || v > COUNT_MAX * INT64_C(1000) ? -ERANGE : 0;
-    case FIELD_GPU_MILLI:
-        s->gpu_milli = v;
-        return v < 0 || v > 1000 ? -ERANGE : 0;
-    case FIELD_GPU_MEM:
-        j->gpu_mem_bytes = v;
-        return v < 0 ? -ERANGE : 0;
-    case FIELD_CPU:
-        s->cpu_milli = v;
-        return v < 0 ? -ERANGE : 0;
-    case FIELD_MEM:
-        s->mem_bytes = v;
-        return v < 0 ? -ERANGE : 0;
-    default:
-        break;
-    }
+    if (v < s->lo || v > s->hi)
+        return -ERANGE;
+    *s->number = v;
     return 0;
 }
 
-static int text_put(struct trace *t, struct trace_job *j, struct scratch *x,
-                    struct step *s, struct str v)
+static int text_put(struct trace *t, struct mapped *m, struct step *s, struct str v)
 {
+    struct trace_job *j = &m->row;
     struct trace_types list;
     uint32_t id; /* interning may move texts: first the one, then the other */
     switch (s->field) {
     case FIELD_NAME:
-        if (v.len)
-            j->name = v;
+        j->name = v;
         break;
     case FIELD_USER:
         id = step_intern(t, s, v);
         j->user = t->texts.at[id];
         break;
     case FIELD_QUEUE:
-        x->queue = step_intern(t, s, v);
-        j->queue = t->texts.at[x->queue];
+        m->scratch.queue = step_intern(t, s, v);
+        j->queue = t->texts.at[m->scratch.queue];
         break;
     case FIELD_NEED_LEVEL:
         id = step_intern(t, s, v);
@@ -239,22 +222,18 @@ static int text_put(struct trace *t, struct trace_job *j, struct scratch *x,
     return 0;
 }
 
-static bool field_is_text(uint32_t field)
-{
-    return field <= FIELD_NODE_LIST || field == FIELD_TYPES;
-}
-
-/* What the column says when there is no cell, into the prototype. */
+/* What the column says when there is no cell, into the row. */
 static int proto_put(struct trace *t, struct mapped *m, uint32_t field, struct err *err)
 {
     const struct mapping_column *c = &m->map->fields[field];
     struct step step = {.from = c, .field = field};
     int rc = 0;
-    if (field_is_text(field) && c->preset_text.len) {
+    step.number = number_place(m, field, &step.lo, &step.hi);
+    if (step.number) {
+        rc = number_put(&step, c->preset);
+    } else if (c->preset_text.len) {
         struct str own = arena_str(&t->text, c->preset_text);
-        rc = text_put(t, &m->proto, &m->scratch, &step, own);
-    } else if (!field_is_text(field)) {
-        rc = value_put(&m->proto, &m->scratch, field, c->preset);
+        rc = text_put(t, m, &step, own);
     }
     if (rc < 0)
         return err_set(err, ERANGE, "mapping %s: the preset of %s is out of range",
@@ -264,15 +243,15 @@ static int proto_put(struct trace *t, struct mapped *m, uint32_t field, struct e
 
 /* A filter that reads the very number that the field wants (a window of submit
  * times). */
-static int32_t keep_same(const struct mapped *m, const struct step *s)
+static const int64_t *keep_same(const struct mapped *m, const struct step *s)
 {
     for (uint32_t i = 0; i < m->nkeeps; i++) {
         const struct step *k = &m->keeps[i];
         if (m->map->keeps[i].is_range && k->column == s->column &&
             k->from->how == s->from->how && k->from->mul == s->from->mul)
-            return (int32_t)i;
+            return &k->value;
     }
-    return -1;
+    return NULL;
 }
 
 static int field_open(struct trace *t, struct mapped *m, const struct str *names,
@@ -292,7 +271,9 @@ static int field_open(struct trace *t, struct mapped *m, const struct str *names
     s->from = c;
     s->field = field;
     if (column_find(names, n, c->column, &s->column)) {
-        s->same_as = field_is_text(field) ? -1 : keep_same(m, s);
+        s->number = number_place(m, field, &s->lo, &s->hi);
+        s->same = s->number ? keep_same(m, s) : NULL;
+        s->preset = s->number ? *s->number : 0;
         m->nsteps++;
         return 0;
     }
@@ -311,7 +292,7 @@ static void tag_open(struct mapped *m)
     struct str p = m->map->need_tag;
     const char *at = p.len ? memmem(p.ptr, p.len, hole.ptr, hole.len) : NULL;
     if (!at) {
-        m->proto.need_tag = p.len ? p : (struct str){"", 0};
+        m->row.need_tag = p.len ? p : (struct str){"", 0};
         return;
     }
     m->tag_before = (struct str){p.ptr, (size_t)(at - p.ptr)};
@@ -327,7 +308,6 @@ static int columns_open(struct trace *t, struct mapped *m, const struct str *nam
         struct step *s = &m->keeps[m->nkeeps];
         s->from = &m->map->keeps[i].from;
         s->field = FIELDS;
-        s->same_as = -1;
         if (!column_find(names, n, s->from->column, &s->column))
             return err_set(err, EINVAL,
                            "%s:%llu:1: no column '" STR_FMT "', which mapping "
@@ -339,6 +319,10 @@ static int columns_open(struct trace *t, struct mapped *m, const struct str *nam
     for (uint32_t f = 0; f < FIELDS && rc == 0; f++)
         rc = field_open(t, m, names, n, f, line, err);
     tag_open(m);
+    m->row.name = (struct str){"", 0};
+    m->preset = m->row;
+    m->preset_scratch = m->scratch;
+    m->empty_is_missing = m->map->nmissing == 1 && !m->map->missing[0].len;
     return rc;
 }
 
@@ -351,7 +335,7 @@ static int mapped_open(struct trace *t, struct infile *in, struct err *err)
     m->csv = csv_open(in, m->map->delim, m->map->quote);
     m->scratch = (struct scratch){.gpu_milli = TRACE_NEVER, .wait_us = TRACE_NEVER,
                                   .queue = MAP_NONE};
-    trace_job_init(t, &m->proto);
+    trace_job_init(t, &m->row);
     if (!m->map->header)
         return columns_open(t, m, m->map->columns, m->map->ncolumns, 1, err);
     int rc = row_next(t, m, &row, err);
@@ -374,10 +358,11 @@ static void mapped_close(struct trace *t)
 /* --- rows
  * --------------------------------------------------------------------------- */
 
-static inline bool cell_is_missing(const struct mapping *map, struct str cell)
+static inline bool cell_is_missing(const struct mapped *m, struct str cell)
 {
-    if (map->nmissing == 1) /* as a rule: the empty cell */
-        return str_eq(cell, map->missing[0]);
+    const struct mapping *map = m->map;
+    if (m->empty_is_missing) /* as a rule */
+        return !cell.len;
     for (uint32_t i = 0; i < map->nmissing; i++)
         if (str_eq(cell, map->missing[i]))
             return true;
@@ -433,9 +418,8 @@ static inline int number_read(struct step *s, struct str cell, int64_t *ret)
 /* 1: the row stays; 0: it goes; -errno. */
 static int row_keep(struct mapped *m, const struct csv_row *row, struct err *err)
 {
-    for (uint32_t i = 0; i < m->nkeeps; i++) {
-        const struct mapping_keep *k = &m->map->keeps[i];
-        struct step *s = &m->keeps[i];
+    const struct mapping_keep *k = m->map->keeps;
+    for (struct step *s = m->keeps; s < m->keeps + m->nkeeps; s++, k++) {
         struct str cell = row->cells[s->column];
         int64_t v;
         if (!k->is_range) {
@@ -443,7 +427,7 @@ static int row_keep(struct mapped *m, const struct csv_row *row, struct err *err
                 return 0;
             continue;
         }
-        if (cell_is_missing(m->map, cell))
+        if (cell_is_missing(m, cell))
             return 0;
         int rc = number_read(s, cell, &v);
         if (rc < 0)
@@ -455,17 +439,9 @@ static int row_keep(struct mapped *m, const struct csv_row *row, struct err *err
     return 1;
 }
 
-static int step_run(struct trace *t, struct mapped *m, struct step *s, struct str cell,
-                    struct trace_job *j, struct scratch *x)
+static int step_text(struct trace *t, struct mapped *m, struct step *s, struct str cell)
 {
     const struct mapping_column *c = s->from;
-    int64_t v;
-    if (s->same_as >= 0)
-        return value_put(j, x, s->field, m->keeps[s->same_as].value);
-    if (!field_is_text(s->field)) {
-        int rc = number_read(s, cell, &v);
-        return rc < 0 ? rc : value_put(j, x, s->field, v);
-    }
     if (c->nwords) {
         uint32_t id = strmap_get(&c->word_ids, cell);
         if (id != MAP_NONE)
@@ -473,7 +449,41 @@ static int step_run(struct trace *t, struct mapped *m, struct step *s, struct st
         else if (c->other_ok)
             cell = c->preset_text;
     }
-    return text_put(t, j, x, s, cell);
+    return text_put(t, m, s, cell);
+}
+
+static inline int step_run(struct trace *t, struct mapped *m, struct step *s,
+                           struct str cell)
+{
+    int64_t v;
+    if (s->same)
+        return number_put(s, *s->same);
+    if (!s->number)
+        return step_text(t, m, s, cell);
+    int rc = number_read(s, cell, &v);
+    return rc < 0 ? rc : number_put(s, v);
+}
+
+/* The cell is missing. */
+static void step_preset(struct mapped *m, const struct step *s)
+{
+    struct trace_job *j = &m->row;
+    const struct trace_job *preset = &m->preset;
+    switch (s->field) {
+    case FIELD_NAME: j->name = preset->name; break;
+    case FIELD_USER: j->user = preset->user; break;
+    case FIELD_NEED_LEVEL: j->need_level = preset->need_level; break;
+    case FIELD_NODE_LIST: j->node_list = preset->node_list; break;
+    case FIELD_QUEUE:
+        j->queue = preset->queue;
+        m->scratch.queue = m->preset_scratch.queue;
+        break;
+    case FIELD_TYPES:
+        j->types = preset->types;
+        j->ntypes = preset->ntypes;
+        break;
+    default: *s->number = s->preset; break;
+    }
 }
 
 static int64_t divide_up(int64_t v, uint32_t by)
@@ -525,29 +535,33 @@ static struct str tag_of(struct trace *t, const struct mapped *m, uint32_t queue
 static int row_read(struct trace *t, struct mapped *m, const struct csv_row *row,
                     struct trace_job *j, struct err *err)
 {
-    struct scratch x = m->scratch;
-    trace_job_from(t, j, &m->proto);
-    for (uint32_t i = 0; i < m->nsteps; i++) {
-        struct step *s = &m->steps[i];
+    const struct scratch *x = &m->scratch;
+    for (struct step *s = m->steps, *end = s + m->nsteps; s < end; s++) {
         struct str cell = row->cells[s->column];
-        if (cell_is_missing(m->map, cell)) {
+        if (cell_is_missing(m, cell)) {
             if (s->field == FIELD_SUBMIT && !s->from->has_preset)
                 return trace_cell_err(m->csv, s->column, EINVAL, err,
                                       "the submit time is missing");
+            step_preset(m, s);
             continue;
         }
-        int rc = step_run(t, m, s, cell, j, &x);
+        int rc = step_run(t, m, s, cell);
         if (rc < 0)
             return cell_bad(m, row, s, rc, err);
     }
-    if (amounts_settle(t, m->map, j, &x) < 0)
+    trace_job_from(t, j, &m->row);
+    if (m->row.name.len)
+        j->name = m->row.name;
+    j->priority = (int32_t)x->priority;
+    j->state = (int32_t)x->state;
+    if (amounts_settle(t, m->map, j, x) < 0)
         return trace_cell_err(m->csv, 0, ERANGE, err, "more than %d GPUs",
                               COUNT_MAX);
-    if (x.wait_us != TRACE_NEVER && j->start_us == TRACE_NEVER &&
-        __builtin_add_overflow(j->submit_us, x.wait_us, &j->start_us))
+    if (x->wait_us != TRACE_NEVER && j->start_us == TRACE_NEVER &&
+        __builtin_add_overflow(j->submit_us, x->wait_us, &j->start_us))
         j->start_us = TRACE_NEVER;
-    if (m->tag_before.ptr && x.queue != MAP_NONE)
-        j->need_tag = tag_of(t, m, x.queue);
+    if (m->tag_before.ptr && x->queue != MAP_NONE)
+        j->need_tag = tag_of(t, m, x->queue);
     trace_job_settle(j);
     return 1;
 }
