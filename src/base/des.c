@@ -1,8 +1,8 @@
 /* des.c - a discrete-event queue: (time, class, order of posting) -> a small payload
  *
  * A 4-ary heap of whole events (32 bytes, two to a cache line). The serial number below
- * the class makes every key unique, so the order of leaving never depends on the heap. A
- * removal moves the hole down to a leaf and only then lets the last event rise from
+ * the class makes every key unique, so the order of leaving never depends on the heap.
+ * A removal moves the hole down to a leaf and only then lets the last event rise from
  * there: it came from a leaf and belongs near one (Wegener's bottom-up heapsort, 1993).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/des.h"

@@ -34,7 +34,7 @@ void cluster_destroy(struct cluster *c)
         vec_done(&m->free_ranges[i]);
     vec_done(&m->free_nodes);
     strmap_done(&m->names);
-    u64map_done(&m->tag_at);
+    vec_done(&m->tag_at);
     arena_done(&m->type_text);
     free(m->kept);
     free(m->slice_uses);

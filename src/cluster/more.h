@@ -62,7 +62,7 @@ struct cluster_more {
     uint32_t domains_room, order_room;
     uint64_t counts_room, masks_room;
 
-    struct u64map tag_at; /* tag -> its domain, when tags_known */
+    VEC(uint32_t) tag_at; /* by tag: its domain, when tags_known; DOMAIN_NONE: none */
     bool tags_known;
 };
 

@@ -278,18 +278,20 @@ uint32_t cluster_tag_domain(struct cluster *c, word_t tag)
     assert(!c->stale);
     struct cluster_more *m = c->more;
     if (!m->tags_known) {
-        u64map_clear(&m->tag_at);
+        vec_clear(&m->tag_at);
         for (uint32_t r = 0; r < c->nranks; r++) {
             const struct node_desc *d = &m->kept[c->order[r]]->d;
             for (uint32_t i = 0; i < d->ntags; i++) {
-                uint32_t at = u64map_get(&m->tag_at, d->tags[i]);
-                uint32_t here = c->nodes[c->order[r]].domain;
-                u64map_put(&m->tag_at, d->tags[i],
-                           at == MAP_NONE ? here : cluster_common(c, at, here));
+                word_t tag = d->tags[i];
+                while (m->tag_at.n <= tag)
+                    vec_push(&m->tag_at, DOMAIN_NONE);
+                uint32_t at = m->tag_at.at[tag], here = c->nodes[c->order[r]].domain;
+                m->tag_at.at[tag] =
+                    at == DOMAIN_NONE ? here : cluster_common(c, at, here);
             }
         }
         m->tags_known = true;
     }
-    uint32_t at = u64map_get(&m->tag_at, tag);
-    return at == MAP_NONE ? 0 : at;
+    uint32_t at = tag < m->tag_at.n ? m->tag_at.at[tag] : DOMAIN_NONE;
+    return at == DOMAIN_NONE ? 0 : at;
 }

@@ -325,18 +325,10 @@ uint32_t job_create(struct sched *s, const struct job_spec *spec)
         j->ngangs += t->roots[r].copies;
     j->gangs = j->ngangs == 1 ? NULL : mem_alloc(j->ngangs * sizeof *j->gangs);
     j->gangs_left = j->ngangs;
-    uint32_t n = 0;
-    for (uint32_t r = 0; r < s->trees.at[tree].nroots; r++) {
-        for (uint32_t c = 0; c < s->trees.at[tree].roots[r].copies; c++) {
-            uint32_t g = gang_create(s, id, r, c);
-            j = &s->jobs.at[id];
-            if (j->gangs)
-                j->gangs[n] = g;
-            else
-                j->one_gang = g;
-            n++;
-        }
-    }
+    uint32_t *next = j->gangs ? j->gangs : &j->one_gang;
+    for (uint32_t r = 0; r < t->nroots; r++)
+        for (uint32_t c = 0; c < t->roots[r].copies; c++)
+            *next++ = gang_create(s, id, r, c);
     s->n_jobs++;
     return id;
 }
@@ -385,7 +377,8 @@ void gang_destroy(struct sched *s, uint32_t gang)
     for (uint32_t i = 0; i < g->nslots; i++) {
         struct slot *sl = gang_slot(s, gang, i);
         assert(sl->claim == NONE);
-        slot_set_task(s, gang, i, (struct str){0});
+        if (sl->task)
+            slot_set_task(s, gang, i, (struct str){0});
         if (sl->shape != NONE)
             shape_unref(s, sl->shape);
     }
@@ -395,47 +388,6 @@ void gang_destroy(struct sched *s, uint32_t gang)
     g->live = false;
     if (!g->attention) /* else decide's pass unlinks it first */
         vec_push(&s->gangs_free, gang);
-}
-
-uint32_t gang_find(const struct sched *s, const struct gang_ref *ref)
-{
-    uint32_t job = job_find(s, ref->job);
-    if (job == NONE)
-        return NONE;
-    const struct job *j = &s->jobs.at[job];
-    const struct tree *t = &s->trees.at[j->tree];
-    uint32_t at = 0;
-    for (uint32_t r = 0; r < t->nroots; r++) {
-        if (t->roots[r].group == ref->group) {
-            if (ref->copy >= t->roots[r].copies)
-                return NONE;
-            return j->gangs ? j->gangs[at + ref->copy] : j->one_gang;
-        }
-        at += t->roots[r].copies;
-    }
-    return NONE;
-}
-
-struct gang_ref gang_ref_of(const struct sched *s, uint32_t gang)
-{
-    const struct gang *g = &s->gangs.at[gang];
-    return (struct gang_ref){job_name(&s->jobs.at[g->job]), gang_root(s, g)->group, g->copy};
-}
-
-struct slot_ref slot_ref_of(const struct sched *s, uint32_t gang, uint32_t slot)
-{
-    const struct tree_leaf *l =
-        &gang_tree(s, &s->gangs.at[gang])->leaves[slot_leaf(s, gang, slot)];
-    return (struct slot_ref){l->group, slot - l->slot0};
-}
-
-uint32_t slot_shape(const struct sched *s, uint32_t gang, uint32_t slot)
-{
-    const struct gang *g = &s->gangs.at[gang];
-    const struct slot *sl = g->nslots > 1 ? &g->slots[slot] : &g->one;
-    if (sl->shape != NONE)
-        return sl->shape;
-    return gang_tree(s, g)->leaves[slot_leaf(s, gang, slot)].shape;
 }
 
 void slot_set_task(struct sched *s, uint32_t gang, uint32_t slot, struct str task)

@@ -91,18 +91,18 @@ uint64_t asker_fit(const struct sched *s, const struct asker *a, uint32_t domain
     return fit;
 }
 
-static uint32_t first_type(const struct sched *s, uint64_t types, uint32_t from)
+/* Of the types that will do, those that the cluster has: walked bit by bit. */
+static inline uint64_t types_here(const struct sched *s, uint64_t types)
 {
-    uint64_t rest = from < 64 ? types >> from << from : 0;
-    uint32_t t = rest ? (uint32_t)__builtin_ctzll(rest) : TYPE_ANY;
-    return t < s->cluster->ntypes ? t : TYPE_ANY;
+    uint32_t n = s->cluster->ntypes;
+    return n < 64 ? types & ((UINT64_C(1) << n) - 1) : types;
 }
 
 uint32_t widest_lane(const struct sched *s, uint64_t types)
 {
     uint32_t most = 0;
-    for (uint32_t t = first_type(s, types, 0); t != TYPE_ANY; t = first_type(s, types, t + 1)) {
-        uint32_t k = cluster_lane_max(s->cluster, t);
+    for (uint64_t m = types_here(s, types); m; m &= m - 1) {
+        uint32_t k = cluster_lane_max(s->cluster, (uint32_t)__builtin_ctzll(m));
         most = k > most ? k : most;
     }
     return most;
@@ -113,8 +113,8 @@ static uint32_t next_with(const struct sched *s, const struct asker *a, uint32_t
                           uint32_t k, uint32_t from)
 {
     uint32_t best = NODE_NONE;
-    for (uint32_t t = first_type(s, a->types, 0); t != TYPE_ANY;
-         t = first_type(s, a->types, t + 1)) {
+    for (uint64_t m = types_here(s, a->types); m; m &= m - 1) {
+        uint32_t t = (uint32_t)__builtin_ctzll(m);
         if (k > cluster_lane_max(s->cluster, t))
             continue;
         uint32_t node = domain_next(s->cluster, domain, cluster_lane(s->cluster, t, k), from);
@@ -194,11 +194,12 @@ static bool find_in_lane(struct sched *s, const struct asker *a, uint32_t domain
 
 static bool has_lane(const struct sched *s, const struct asker *a, uint32_t domain, uint32_t k)
 {
-    for (uint32_t t = first_type(s, a->types, 0); t != TYPE_ANY;
-         t = first_type(s, a->types, t + 1))
+    for (uint64_t m = types_here(s, a->types); m; m &= m - 1) {
+        uint32_t t = (uint32_t)__builtin_ctzll(m);
         if (k <= cluster_lane_max(s->cluster, t) &&
             domain_count(s->cluster, domain, cluster_lane(s->cluster, t, k)))
             return true;
+    }
     return false;
 }
 
@@ -280,9 +281,9 @@ static uint32_t lane_from(const struct sched *s, const struct asker *a, uint32_t
                           uint32_t k)
 {
     uint32_t least = UINT32_MAX;
-    for (uint32_t t = first_type(s, a->types, 0); t != TYPE_ANY;
-         t = first_type(s, a->types, t + 1)) {
-        uint32_t here = domain_lane_from(s->cluster, domain, t, k);
+    for (uint64_t m = types_here(s, a->types); m; m &= m - 1) {
+        uint32_t here =
+            domain_lane_from(s->cluster, domain, (uint32_t)__builtin_ctzll(m), k);
         least = here < least ? here : least;
     }
     return least;

@@ -224,7 +224,8 @@ static void act_ended(struct sched *s, const struct record *r, uint32_t claim)
     struct gang *g = &s->gangs.at[gang];
     const struct job *j = &s->jobs.at[g->job];
     struct slot *sl = gang_slot(s, gang, slot);
-    slot_set_task(s, gang, slot, (struct str){0});
+    if (sl->task)
+        slot_set_task(s, gang, slot, (struct str){0});
     if (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED))
         g->offered--;
     sl->flags &= ~(uint32_t)(SLOT_OFFERED | SLOT_GATED | SLOT_STARTED | SLOT_READY);

@@ -42,18 +42,6 @@ static int64_t gang_next(struct sched *s, uint32_t gang)
     return next;
 }
 
-uint32_t gang_alive(const struct gang *g)
-{
-    return g->issued + g->running + g->ending;
-}
-
-/* Slots that should hold something and do not. */
-uint32_t gang_missing(const struct gang *g)
-{
-    uint32_t have = g->issued + g->running + g->planned + g->done;
-    return g->target > have ? g->target - have : 0;
-}
-
 static bool guest(const struct sched *s)
 {
     return !(s->caps & CAP_MAKE);

@@ -385,7 +385,7 @@ static bool lane_could(const struct sched *s, const struct lane *l, const struct
 void lanes_wake(struct sched *s, uint32_t node)
 {
     const struct node *n = node == NONE ? NULL : &s->cluster->nodes[node];
-    if (n && !node_is_usable(n))
+    if (!s->n_pending || (n && !node_is_usable(n)))
         return;
     uint64_t kept = n && node_is_reserved(s, node) ? reserve_devices(s, node) : 0;
     for (uint32_t i = 0; i < s->lanes.n; i++) {

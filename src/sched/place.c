@@ -48,12 +48,10 @@ void scratch_destroy(struct scratch *sc)
 }
 
 /* Our own two scorers keep domains whole where there are domains. */
-static void learn_ways(struct sched *s, struct scratch *sc)
+static void learn_ways(const struct sched *s, struct scratch *sc)
 {
-    const char *name = sc->scoring.scorer->name;
-    bool fewest = str_is(STR("fewest-free"), name), pack = str_is(STR("pack"), name);
-    sc->keeps_whole = s->cluster->nlevels > 0 && (fewest || pack);
-    sc->by_lanes = fewest || sc->keeps_whole;
+    sc->keeps_whole = s->cluster->nlevels > 0 && (sc->fewest || sc->pack);
+    sc->by_lanes = sc->fewest || sc->keeps_whole;
 }
 
 struct scratch *scratch_ready(struct sched *s)
@@ -69,6 +67,8 @@ struct scratch *scratch_ready(struct sched *s)
         scorer = scorer_find(STR("fewest-free"));
     scoring_init(&sc->scoring, s->cluster, scorer, &s->mix, s->policy.seed);
     sc->board = board_create(&sc->scoring, 0);
+    sc->fewest = str_is(STR("fewest-free"), scorer->name);
+    sc->pack = str_is(STR("pack"), scorer->name);
     sc->ready = true;
     learn_ways(s, sc);
     return sc;

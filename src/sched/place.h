@@ -19,6 +19,7 @@ struct scratch { /* may be thrown away at any record */
     struct scoring scoring;
     struct board *board;
     bool ready;
+    bool fewest, pack;       /* the scorer is fewest-free, or pack */
     bool by_lanes;           /* whole GPUs go by counts: fewest-free, and pack in a tree */
     bool keeps_whole;        /* the same two in a tree: broken domains are filled first */
     VEC(struct pick) plan;   /* what the last attempt found, in slot order of each leaf */

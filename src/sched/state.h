@@ -308,10 +308,6 @@ static inline struct slot *gang_slot(struct sched *s, uint32_t gang, uint32_t sl
     struct gang *g = &s->gangs.at[gang];
     return g->nslots > 1 ? &g->slots[slot] : &g->one;
 }
-uint32_t gang_find(const struct sched *s, const struct gang_ref *ref);
-struct gang_ref gang_ref_of(const struct sched *s, uint32_t gang);
-struct slot_ref slot_ref_of(const struct sched *s, uint32_t gang, uint32_t slot);
-uint32_t slot_shape(const struct sched *s, uint32_t gang, uint32_t slot);
 void slot_set_task(struct sched *s, uint32_t gang, uint32_t slot, struct str task);
 static inline struct str job_name(const struct job *j)
 {
@@ -335,6 +331,24 @@ static inline uint32_t job_find(const struct sched *s, struct str name)
     }
     return job_look(s, name);
 }
+static inline uint32_t gang_find(const struct sched *s, const struct gang_ref *ref)
+{
+    uint32_t job = job_find(s, ref->job);
+    if (job == NONE)
+        return NONE;
+    const struct job *j = &s->jobs.at[job];
+    const struct tree *t = &s->trees.at[j->tree];
+    uint32_t at = 0;
+    for (uint32_t r = 0; r < t->nroots; r++) {
+        if (t->roots[r].group == ref->group) {
+            if (ref->copy >= t->roots[r].copies)
+                return NONE;
+            return j->gangs ? j->gangs[at + ref->copy] : j->one_gang;
+        }
+        at += t->roots[r].copies;
+    }
+    return NONE;
+}
 /* The slot's number in its gang; NONE: it has no such slot. */
 static inline uint32_t slot_find(const struct sched *s, uint32_t gang, struct slot_ref ref)
 {
@@ -355,6 +369,35 @@ static inline uint32_t slot_leaf(const struct sched *s, uint32_t gang, uint32_t 
     while (slot >= t->leaves[i].slot0 + t->leaves[i].nslots)
         i++;
     return i;
+}
+static inline struct gang_ref gang_ref_of(const struct sched *s, uint32_t gang)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    return (struct gang_ref){job_name(&s->jobs.at[g->job]), gang_root(s, g)->group, g->copy};
+}
+static inline struct slot_ref slot_ref_of(const struct sched *s, uint32_t gang, uint32_t slot)
+{
+    const struct tree_leaf *l =
+        &gang_tree(s, &s->gangs.at[gang])->leaves[slot_leaf(s, gang, slot)];
+    return (struct slot_ref){l->group, slot - l->slot0};
+}
+static inline uint32_t slot_shape(const struct sched *s, uint32_t gang, uint32_t slot)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    const struct slot *sl = g->nslots > 1 ? &g->slots[slot] : &g->one;
+    if (sl->shape != NONE)
+        return sl->shape;
+    return gang_tree(s, g)->leaves[slot_leaf(s, gang, slot)].shape;
+}
+/* What it holds or waits for, and slots that should hold something and do not. */
+static inline uint32_t gang_alive(const struct gang *g)
+{
+    return g->issued + g->running + g->ending;
+}
+static inline uint32_t gang_missing(const struct gang *g)
+{
+    uint32_t have = g->issued + g->running + g->planned + g->done;
+    return g->target > have ? g->target - have : 0;
 }
 
 /* claim.c */
@@ -437,8 +480,6 @@ void account_lost(struct sched *s, const struct claim *c); /* useful becomes rec
 void gang_attend(struct sched *s, uint32_t gang);
 void gang_settle(struct sched *s, uint32_t gang);      /* after any change of its claims */
 void gang_timer(struct sched *s, uint32_t gang, int64_t at);
-uint32_t gang_alive(const struct gang *g);
-uint32_t gang_missing(const struct gang *g);
 void gang_wait(struct sched *s, uint32_t gang);        /* pending, or parked */
 void gang_shrink(struct sched *s, uint32_t gang);
 bool gang_succeeded(struct sched *s, uint32_t gang);
