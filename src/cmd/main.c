@@ -10,6 +10,7 @@ static const struct cmd *const commands[] = {
     &cmd_trace,
     &cmd_cluster,
     &cmd_replay,
+    &cmd_why,
     &cmd_help,
     NULL,
 };

@@ -48,7 +48,8 @@ int point_parse(struct journal_point *ret, const char *text, const char *path,
         return 0;
     int rc = duration_parse(str_of(text), &us, err);
     if (rc)
-        return err_set(err, EINVAL, "'%s' is no record's number, duration or time", text);
+        return err_set(err, EINVAL, "'%s' is no record's number, duration or time",
+                       text);
     rc = point_start(&start, path, err);
     if (!rc && us > INT64_MAX - start)
         rc = err_set(err, ERANGE, "'%s' is too long", text);

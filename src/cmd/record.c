@@ -1,7 +1,7 @@
 /* record.c - a simulated run's journal
  *
- * The head's hashes are of texts, never of word numbers, so that two runs of the same cluster
- * have the same ones. SPDX-License-Identifier: Apache-2.0 */
+ * The head's hashes are of texts, never of word numbers, so that two runs of the same
+ * cluster have the same ones. SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/record.h"
 
 #include <errno.h>
@@ -19,7 +19,8 @@ static uint64_t type_hash(const struct scene *s, const struct device_type *t)
 {
     uint64_t h = mix_text_in(0, words_text(&s->words, t->name));
     h = digest_mix(h, (uint64_t)t->mem_bytes);
-    h = digest_mix(h, (uint64_t)t->modes << 16 | t->mem_slices << 8 | t->compute_slices);
+    h = digest_mix(h,
+                   (uint64_t)t->modes << 16 | t->mem_slices << 8 | t->compute_slices);
     for (uint32_t i = 0; i < t->nprofiles; i++) {
         h = mix_text_in(h, words_text(&s->words, t->profiles[i].name));
         h = digest_mix(h, t->profiles[i].milli);
@@ -65,12 +66,14 @@ static uint64_t topology_hash(const struct scene *s)
     return h;
 }
 
-int record_open(struct journal **ret, const struct record_options *o, const struct scene *s,
-                const struct policy_file *f, struct err *err)
+int record_open(struct journal **ret, const struct record_options *o,
+                const struct scene *s, const struct policy_file *f, struct err *err)
 {
     struct journal_options jo = {
-        .is = {.term = 1, .policy = digest_bytes(f->text.data, f->text.len, 0),
-               .catalogue = catalogue_hash(s), .topology = topology_hash(s)},
+        .is = {.term = 1,
+               .policy = digest_bytes(f->text.data, f->text.len, 0),
+               .catalogue = catalogue_hash(s),
+               .topology = topology_hash(s)},
         .sync = o->each ? JOURNAL_EACH : JOURNAL_BATCH,
         .keep = o->keep,
         .segment_bytes = o->segment_bytes,
@@ -82,7 +85,8 @@ int record_open(struct journal **ret, const struct record_options *o, const stru
         return 0;
     snprintf(jo.is.cluster, sizeof jo.is.cluster, STR_FMT, STR_ARG(s->cluster.name));
     if (o->apart && mkdir(o->path, 0777) && errno != EEXIST)
-        return err_set(err, EIO, "cannot make the folder %s: %s", o->path, strerror(errno));
+        return err_set(err, EIO, "cannot make the folder %s: %s", o->path,
+                       strerror(errno));
     int len = o->apart ? snprintf(path, sizeof path, "%s/%s", o->path, f->policy.name)
                        : snprintf(path, sizeof path, "%s", o->path);
     if (len >= (int)sizeof path)
@@ -90,7 +94,8 @@ int record_open(struct journal **ret, const struct record_options *o, const stru
     return journal_create(ret, path, &jo, err);
 }
 
-int record_close(struct journal *j, struct control_totals *totals, int rc, struct err *err)
+int record_close(struct journal *j, struct control_totals *totals, int rc,
+                 struct err *err)
 {
     struct journal_totals t;
     if (!j)

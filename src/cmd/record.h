@@ -17,10 +17,12 @@ struct record_options {
 };
 
 /* 0 with *ret NULL when no journal is wanted; 0 or -errno with err. */
-int record_open(struct journal **ret, const struct record_options *o, const struct scene *s,
-                const struct policy_file *f, struct err *err);
+int record_open(struct journal **ret, const struct record_options *o,
+                const struct scene *s, const struct policy_file *f, struct err *err);
 
-/* Ends it; what it has written stands in the totals. rc, or the journal's own failure. */
-int record_close(struct journal *j, struct control_totals *totals, int rc, struct err *err);
+/* Ends it; what it has written stands in the totals. rc, or the journal's own failure.
+ */
+int record_close(struct journal *j, struct control_totals *totals, int rc,
+                 struct err *err);
 
 #endif

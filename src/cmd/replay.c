@@ -1,11 +1,11 @@
 /* replay.c - `muster replay`: folds a journal again, and decides again to compare
  *
- * Events are folded as they were recorded. Without --verify decisions are too. With it, at each
- * border the core decides on its own state and its records are compared with the recorded
- * ones byte by byte; they are the same records, so nothing is folded twice. Behind a frame that
- * differs the state is made again from the record, so that one difference is not told as a
- * thousand. Cost: what the run itself took without its world.
- * SPDX-License-Identifier: Apache-2.0 */
+ * Events are folded as they were recorded. Without --verify decisions are too. With it,
+ * at each border the core decides on its own state and its records are compared with
+ * the recorded ones byte by byte; they are the same records, so nothing is folded
+ * twice. Behind a frame that differs the state is made again from the record, so that
+ * one difference is not told as a thousand. Cost: what the run itself took without its
+ * world. SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,12 +24,15 @@ static const struct cmd_option options[] = {
      .help = "decide again at every border and compare with what was decided"},
     {"until", 'u', "POINT", CMD_TEXT, .help = "stop there: " POINT_HELP},
     {"snapshot", 0, NULL, CMD_FLAG,
-     .help = "begin with the newest snapshot before that point instead of the first record"},
+     .help = "begin with the newest snapshot before that point instead of the first "
+             "record"},
     {"digests", 0, NULL, CMD_FLAG,
-     .help = "print the last record's number and the digest of the state behind every frame"},
+     .help = "print the last record's number and the digest of the state behind every "
+             "frame"},
     {"accept-loss", 0, "N", CMD_INT, .min = 0, .max = INT64_MAX,
      .help = "where a frame behind record N is damaged, take what stands before it"},
-    {"output", 'o', "table|json", CMD_CHOICE, .preset = "table", .help = "what is printed"},
+    {"output", 'o', "table|json", CMD_CHOICE, .preset = "table",
+     .help = "what is printed"},
     {0},
 };
 
@@ -41,7 +44,7 @@ struct replay {
     struct sched *sched;
     uint64_t base_seq, frames, records, decisions, borders;
     uint64_t compared, differing, differences;
-    struct records again; /* what is decided now */
+    struct records again;    /* what is decided now */
     struct buf bytes, first; /* the first difference, in words */
     int64_t start;
     struct journal_end end;
@@ -179,8 +182,10 @@ static int replay(struct replay *x, struct err *err)
     memcpy(x->build, journal_reader_head(r)->build, sizeof x->build);
     x->own_build = !strcmp(own, x->build);
     if (!x->own_build)
-        fprintf(stderr, "muster replay: written by build %s, this is %s: the same decisions "
-                "are not promised%s\n", x->build, own,
+        fprintf(stderr,
+                "muster replay: written by build %s, this is %s: the same decisions "
+                "are not promised%s\n",
+                x->build, own,
                 x->base_seq ? "" : "; its records alone are used, from the first one");
     memcpy(x->own, own, sizeof x->own);
     rc = fold_all(x, r, err);
@@ -212,14 +217,15 @@ static void print_table(const struct replay *x)
         print_row("compared", x->compared);
         print_row("differences", x->differences);
         if (x->gave_up)
-            printf("%-12s behind %d differing frames nothing was compared any more\n", "",
-                   DIFFERING_MAX);
+            printf("%-12s behind %d differing frames nothing was compared any more\n",
+                   "", DIFFERING_MAX);
     }
     if (x->end.torn_bytes)
-        printf("%-12s %" PRIu64 " bytes behind the last whole frame were left out\n", "torn",
-               x->end.torn_bytes);
+        printf("%-12s %" PRIu64 " bytes behind the last whole frame were left out\n",
+               "torn", x->end.torn_bytes);
     if (x->end.lost)
-        printf("%-12s what stood behind record %" PRIu64 " was given up\n", "lost", x->end.seq);
+        printf("%-12s what stood behind record %" PRIu64 " was given up\n", "lost",
+               x->end.seq);
     print_row("jobs", c.jobs);
     print_row("waiting", c.pending_gangs);
     print_row("running", c.running_gangs);
@@ -233,21 +239,26 @@ static void print_json(const struct replay *x)
     struct buf b = {0};
     buf_z(&b, "{\"build\":");
     buf_json(&b, str_of(x->build));
-    buf_fmt(&b, ",\"own_build\":%s,\"snapshot\":%" PRIu64 ",\"frames\":%" PRIu64
+    buf_fmt(&b,
+            ",\"own_build\":%s,\"snapshot\":%" PRIu64 ",\"frames\":%" PRIu64
             ",\"records\":%" PRIu64 ",\"borders\":%" PRIu64 ",\"decisions\":%" PRIu64,
-            x->own_build ? "true" : "false", x->base_seq, x->frames, x->records, x->borders,
-            x->decisions);
+            x->own_build ? "true" : "false", x->base_seq, x->frames, x->records,
+            x->borders, x->decisions);
     if (x->verify)
-        buf_fmt(&b, ",\"compared\":%" PRIu64 ",\"differing_frames\":%" PRIu64
-                ",\"differences\":%" PRIu64, x->compared, x->differing, x->differences);
+        buf_fmt(&b,
+                ",\"compared\":%" PRIu64 ",\"differing_frames\":%" PRIu64
+                ",\"differences\":%" PRIu64,
+                x->compared, x->differing, x->differences);
     if (x->first.len) {
         buf_z(&b, ",\"first_difference\":");
         buf_json(&b, buf_as_str(&x->first));
     }
-    buf_fmt(&b, ",\"torn_bytes\":%" PRIu64 ",\"closed\":%s,\"lost\":%s,\"seq\":%" PRIu64
-            ",\"digest\":\"%016" PRIx64 "\"}\n", x->end.torn_bytes,
-            x->end.closed ? "true" : "false", x->end.lost ? "true" : "false",
-            x->base_seq + x->records, sched_digest(x->sched, DIGEST_ALL));
+    buf_fmt(&b,
+            ",\"torn_bytes\":%" PRIu64 ",\"closed\":%s,\"lost\":%s,\"seq\":%" PRIu64
+            ",\"digest\":\"%016" PRIx64 "\"}\n",
+            x->end.torn_bytes, x->end.closed ? "true" : "false",
+            x->end.lost ? "true" : "false", x->base_seq + x->records,
+            sched_digest(x->sched, DIGEST_ALL));
     fwrite(b.data, 1, b.len, stdout);
     buf_done(&b);
 }
@@ -294,12 +305,16 @@ const struct cmd cmd_replay = {
     .args = "DIR",
     .args_min = 1,
     .args_max = 1,
-    .about = "Reads the journal in DIR and folds its records into a fresh core. With --verify the\n"
-             "core decides again at every border, and each decision is compared with the recorded\n"
-             "one byte by byte; a difference is printed in full and the exit code is 1. Equal\n"
+    .about = "Reads the journal in DIR and folds its records into a fresh core. With "
+             "--verify the\n"
+             "core decides again at every border, and each decision is compared with "
+             "the recorded\n"
+             "one byte by byte; a difference is printed in full and the exit code is "
+             "1. Equal\n"
              "decisions are promised for the build that wrote the journal.\n"
              "\n"
-             "Nothing in DIR is changed; a frame that was being written when the writer died is\n"
+             "Nothing in DIR is changed; a frame that was being written when the "
+             "writer died is\n"
              "left out.",
     .options = options,
     .examples = examples,
