@@ -130,6 +130,10 @@ enum why_code {
     WHY_STRAY,
     WHY_LATE,          /* not whole at launch_by */
     WHY_FAULT,
+    WHY_RECLAIMED,     /* stopped, or room kept, for one with a right: who; other = GPU-hours lost */
+    WHY_LIMIT,         /* ran into its time limit: other = seconds */
+    WHY_AUTHORITY,     /* muster may not do more in this queue */
+    WHY_CHEAPER,       /* waiting is cheaper than evicting: need = GPU-hours it would cost, have = GPU-hours of waiting */
     WHY_CODES
 };
 

@@ -85,6 +85,7 @@ void account_node(struct sched *s, uint32_t node)
     a->ordinary = fits && !n->gone && node_is_usable(n);
     if (s->scratch_future)
         future_node(s, node);
+    s->owed.capacity_stale = true;
     if (!a->ordinary && node_is_reserved(s, node))
         s->reserve_check = true;
     for (int i = 0; i < NODE_PUTS; i++) {

@@ -284,12 +284,24 @@ void claim_reshape(struct sched *s, uint32_t id, uint32_t shape)
         tally_claim(s, shape, c->use.node, 1);
 }
 
+/* A run of the gang ends: what it attained, and what of it is saved. */
+static void run_ends(struct sched *s, const struct claim *c)
+{
+    if (c->phase != CLAIM_RUNNING || c->gang == NONE || c->slot != 0)
+        return;
+    struct job *j = &s->jobs.at[s->gangs.at[c->gang].job];
+    j->attained_us += s->at - c->since;
+    if (j->saved_at > c->since)
+        j->progress_us += j->saved_at - c->since;
+}
+
 void claim_phase(struct sched *s, uint32_t id, uint8_t phase)
 {
     struct claim *c = &s->claims.at[id];
     if (c->phase == phase)
         return;
     count_in_gang(s, c, -1);
+    run_ends(s, c);
     if (phase != CLAIM_ENDING)
         c->since = s->at;
     else
@@ -312,10 +324,13 @@ void claim_free(struct sched *s, uint32_t id)
     node_unlink(s, id);
     room_give(s, c);
     count_in_gang(s, c, -1);
+    run_ends(s, c);
     if (c->gang != NONE && c->phase != CLAIM_STRAY) {
         struct slot *sl = gang_slot(s, c->gang, c->slot);
         if (sl->claim == id)
             sl->claim = NONE;
+        if (c->extra && (c->phase == CLAIM_PLANNED || c->phase == CLAIM_ISSUED))
+            s->gangs.at[c->gang].target--; /* its gang is whole without it */
         if (c->launch > sl->last_launch && c->phase != CLAIM_PLANNED)
             sl->last_launch = c->launch;
     }

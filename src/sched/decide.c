@@ -27,7 +27,7 @@ void pass_emit(struct pass *p)
 
 /* A decision names its gang by the job's own text: it stays where it is, even if the job dies
  * in this pass, until a later job_set takes its slot. */
-static struct task_ref ref_of_claim(struct pass *p, uint32_t claim)
+struct task_ref pass_task_ref(struct pass *p, uint32_t claim)
 {
     const struct sched *s = p->s;
     const struct claim *c = &s->claims.at[claim];
@@ -64,7 +64,7 @@ static void stop_gang(struct pass *p, uint32_t gang, uint8_t mode, uint16_t code
         if (c == NONE || !may_stop(s, c))
             continue;
         if (s->claims.at[c].phase == CLAIM_ISSUED || s->claims.at[c].phase == CLAIM_RUNNING)
-            refs[k++] = ref_of_claim(p, c);
+            refs[k++] = pass_task_ref(p, c);
     }
     if (k == 0)
         return;
@@ -93,7 +93,7 @@ static void stop_strays(struct pass *p)
     qsort_r(ids, n, sizeof *ids, stray_by_name, s);
     struct task_ref *refs = arena_alloc(&p->out->arena, n * sizeof *refs);
     for (uint32_t i = 0; i < n; i++)
-        refs[i] = ref_of_claim(p, ids[i]);
+        refs[i] = pass_task_ref(p, ids[i]);
     struct record *r = pass_add(p, DE_STOP);
     r->stop.plan = s->plan_n + 1;
     r->stop.stop = (uint64_t)s->term << 40 | (s->stop_n + 1);
@@ -169,13 +169,22 @@ static struct seat seat_of(struct pass *p, uint32_t gang, uint32_t slot, const s
     const struct slot *sl = gang_slot(s, gang, slot);
     s->last_node = u->node; /* a lone seat's node is what fold asks for next */
     struct seat seat = {.slot = slot_ref_of(s, gang, slot),
-                        .rank = slot,
+                        .rank = sl->rank,
                         .node = cluster_node_name(s->cluster, u->node),
                         .devs = u->devs,
                         .slices = u->slices};
     if (sl->task)
         seat.task = arena_str(&p->out->arena, (struct str){sl->task, sl->task_len});
     return seat;
+}
+
+struct seat *pass_seats(struct pass *p, uint32_t gang)
+{
+    struct scratch *sc = p->s->scratch;
+    struct seat *seats = arena_alloc(&p->out->arena, (sc->plan.n + 1) * sizeof *seats);
+    for (uint32_t i = 0; i < sc->plan.n; i++)
+        seats[i] = seat_of(p, gang, sc->plan.at[i].slot, &sc->plan.at[i].use);
+    return seats;
 }
 
 static struct why fit_reason(const struct sched *s)
@@ -252,6 +261,17 @@ static bool room_is_spoiled(struct sched *s, const struct claim *c)
            !node_tolerated(s, &s->shapes.at[c->shape].shape, c->use.node);
 }
 
+static void let_go(struct pass *p, uint32_t gang, uint16_t code)
+{
+    struct sched *s = p->s;
+    struct record *r = pass_add(p, DE_HOLD);
+    r->hold.plan = s->plan_n + 1;
+    r->hold.gang = gang_ref_of(s, gang);
+    r->hold.until = s->at;
+    r->why = (struct why){.code = code};
+    pass_emit(p);
+}
+
 /* Then all room of the gang is let go, and what it lacks is placed anew. */
 static void let_go_spoiled(struct pass *p, uint32_t gang)
 {
@@ -262,14 +282,18 @@ static void let_go_spoiled(struct pass *p, uint32_t gang)
         spoiled = c != NONE && s->claims.at[c].phase == CLAIM_PLANNED &&
                   room_is_spoiled(s, &s->claims.at[c]);
     }
-    if (!spoiled)
-        return;
-    struct record *r = pass_add(p, DE_HOLD);
-    r->hold.plan = s->plan_n + 1;
-    r->hold.gang = gang_ref_of(s, gang);
-    r->hold.until = s->at;
-    r->why = (struct why){.code = WHY_FAULT};
-    pass_emit(p);
+    if (spoiled)
+        let_go(p, gang, WHY_FAULT);
+}
+
+static bool room_is_there(struct sched *s, uint32_t gang)
+{
+    for (uint32_t i = 0; i < s->gangs.at[gang].nslots; i++) {
+        uint32_t c = gang_slot(s, gang, i)->claim;
+        if (c != NONE && s->claims.at[c].phase == CLAIM_PLANNED && !s->claims.at[c].taken)
+            return false;
+    }
+    return gang_alive(&s->gangs.at[gang]) == 0;
 }
 
 /* Held room whose turn has come (a later stage, or a launch that was throttled). */
@@ -279,6 +303,8 @@ static void launch_planned(struct pass *p, uint32_t gang)
     const struct gang *g = &s->gangs.at[gang];
     struct seat *seats = NULL;
     uint32_t n = 0;
+    if (gang_is_behind(s, g) && !room_is_there(s, gang))
+        return; /* it starts whole: somebody who was stopped for it has not ended */
     for (uint32_t i = 0; i < g->nslots; i++) {
         uint32_t c = gang_slot(s, gang, i)->claim;
         if (c == NONE || s->claims.at[c].phase != CLAIM_PLANNED || !s->claims.at[c].taken ||
@@ -341,8 +367,12 @@ static void attend_broken(struct pass *p, uint32_t gang)
     const struct gang *g = &s->gangs.at[gang];
     const struct job *j = &s->jobs.at[g->job];
     bool late = g->launch_by <= s->at;
-    if (g->phase == GANG_BROKEN && j->on_loss == LOSS_GANG) {
+    if (g->phase == GANG_BROKEN && j->on_loss == LOSS_GANG && !g->raised) {
         stop_gang(p, gang, STOP_END, WHY_LOST);
+        return;
+    }
+    if (late && g->issued + g->running + g->ending == 0 && g->planned) {
+        let_go(p, gang, WHY_LATE); /* what was stopped for it has not ended in time */
         return;
     }
     if (late && (g->phase == GANG_LAUNCHING || gang_is_below(s, gang))) {
@@ -404,6 +434,14 @@ static void attend_all(struct pass *p)
         attend(p, ids[i]);
 }
 
+static bool may_grow_now(const struct sched *s, uint32_t gang)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    return g->live && g->phase == GANG_RUNNING && g->grows &&
+           g->tried_epoch != s->free_epoch && !s->jobs.at[g->job].held &&
+           !s->jobs.at[g->job].cancelled && gang_may_grow(s, gang);
+}
+
 static void ask_checkpoints(struct pass *p)
 {
     struct sched *s = p->s;
@@ -428,13 +466,48 @@ static void try_lanes(struct pass *p)
         p->questions++;
         if (quota_allows(s, gang, &why) && pass_place(p, gang, &why)) {
             pass_launch(p, gang);
-        } else if (why.code == WHY_QUOTA || !pass_reserve(p, gang)) {
+        } else if (why.code == WHY_QUOTA ||
+                   (!pass_reclaim(p, gang) && !pass_reserve(p, gang))) {
             uint32_t lane = s->gangs.at[gang].lane;
             pass_say(p, gang, &why);
             if (!lane_is_blocked(s, &s->lanes.at[lane])) /* same answer: no record of it */
                 lane_block(s, lane, gang, &s->gangs.at[gang].why);
         }
     }
+}
+
+/* Gangs that may be larger, behind all who wait: they run already. */
+static void grow_all(struct pass *p)
+{
+    struct sched *s = p->s;
+    uint32_t *ids = NULL, n = 0, k = 0;
+    for (uint32_t g = s->attention; g != NONE; g = s->gangs.at[g].attention_next)
+        n += may_grow_now(s, g);
+    if (n == 0)
+        return;
+    ids = arena_alloc(&p->out->arena, n * sizeof *ids);
+    for (uint32_t g = s->attention; g != NONE; g = s->gangs.at[g].attention_next)
+        if (may_grow_now(s, g))
+            ids[k++] = g;
+    qsort_r(ids, n, sizeof *ids, gang_order, s);
+    for (uint32_t i = 0; i < n && p->questions < s->policy.most_questions; i++) {
+        struct why why;
+        p->questions++;
+        if (place_growth(s, ids[i], &why))
+            pass_launch(p, ids[i]);
+        else
+            pass_say(p, ids[i], &why);
+    }
+}
+
+/* Tasks that came before there is a place for them wait, and their gang says so. */
+static void say_early(struct pass *p, uint32_t gang)
+{
+    const struct gang *g = &p->s->gangs.at[gang];
+    uint32_t early = g->phase == GANG_RUNNING ? early_count(p->s, gang) : 0;
+    struct why why = {.code = WHY_INCOMPLETE, .need = g->nslots + early, .have = g->nslots};
+    if (early)
+        pass_say(p, gang, &why);
 }
 
 /* Who came and got no answer of its own gets the lane's. */
@@ -445,6 +518,8 @@ static void say_the_rest(struct pass *p)
         uint32_t gang = s->unsaid.at[i];
         const struct gang *g = &s->gangs.at[gang];
         struct why why = {0};
+        if (g->live && !g->said && g->phase != GANG_PENDING)
+            say_early(p, gang);
         if (!g->live || g->said || g->phase != GANG_PENDING)
             continue;
         if (g->lane == NONE) {
@@ -479,6 +554,8 @@ static __attribute__((noinline)) void pass(struct sched *s, struct records *out)
         pass_reserves(&p);
     if (s->quota.n_active)
         try_lanes(&p);
+    if (s->attention != NONE)
+        grow_all(&p);
     if (s->unsaid.n)
         say_the_rest(&p);
     s->counts.questions += p.questions;

@@ -18,6 +18,12 @@ void pass_emit(struct pass *p);                    /* folds it */
 void pass_say(struct pass *p, uint32_t gang, const struct why *why);
 /* Launches what the plan in scratch holds; what waits for a group of its own is held. */
 void pass_launch(struct pass *p, uint32_t gang);
+struct seat *pass_seats(struct pass *p, uint32_t gang); /* of the plan in scratch */
+struct task_ref pass_task_ref(struct pass *p, uint32_t claim);
+
+/* decide_reclaim.c */
+/* One plan of stops and a hold, if the gang may have others stopped for it. */
+bool pass_reclaim(struct pass *p, uint32_t gang);
 
 /* decide_reserve.c */
 /* Reservations whose room may be there, in the queue's order; plans that went bad or could

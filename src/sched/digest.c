@@ -133,6 +133,7 @@ static uint64_t slots_digest(const struct gang *g)
         const struct slot *sl = g->nslots > 1 ? &g->slots[i] : &g->one;
         h = digest_mix(h, sl->flags);
         h = digest_mix(h, sl->last_launch);
+        h = digest_mix(h, sl->rank);
         h = digest_mix(h, str_digest((struct str){sl->task, sl->task_len}, 5));
     }
     return h;
@@ -155,13 +156,23 @@ static uint64_t gang_digest(const struct sched *s, uint32_t i)
         g->phase, g->said, g->failed, g->target, g->issued, g->running, g->ending,
         g->planned, g->done, g->offered, g->launch, g->stage, g->tries,
         (uint64_t)g->launch_by, (uint64_t)g->not_before, g->lane != NONE,
-        g->tried_epoch == s->free_epoch};
+        g->tried_epoch == s->free_epoch, (uint64_t)g->raised << 1 | g->grows};
     uint64_t h = gang_name_digest(s, i);
     for (uint32_t k = 0; k < sizeof fields / sizeof *fields; k++)
         h = digest_mix(h, fields[k]);
     if (g->said)
         h = digest_mix(h, why_digest(s, &g->why));
     return digest_mix(h, slots_digest(g));
+}
+
+static uint64_t early_digest(const struct sched *s, const struct early *e)
+{
+    uint64_t h = str_digest((struct str){e->task, e->task_len}, 83);
+    h = digest_mix(h, str_digest(job_name(&s->jobs.at[e->job]), 1));
+    h = digest_mix(h, (uint64_t)e->group << 48 | (uint64_t)e->leaf << 32 | e->copy);
+    h = digest_mix(h, (uint64_t)e->index << 3 | (uint64_t)e->gated << 2 |
+                          (uint64_t)e->bare << 1 | e->seen);
+    return e->shape == NONE ? h : digest_mix(h, shape_digest(s, e->shape));
 }
 
 /* Who is refused in each lane, and why; lanes without anybody in them say nothing. */
@@ -194,7 +205,8 @@ static uint64_t claim_digest(const struct sched *s, const struct claim *c,
     h = digest_mix(h, (uint64_t)c->since);
     h = digest_mix(h, (uint64_t)c->retry_at);
     h = digest_mix(h, c->stop);
-    return digest_mix(h, (uint64_t)c->asked << 2 | (uint64_t)c->ours << 1 | c->seen);
+    return digest_mix(h, (uint64_t)c->extra << 3 | (uint64_t)c->asked << 2 |
+                             (uint64_t)c->ours << 1 | c->seen);
 }
 
 static bool is_fact(const struct claim *c)
@@ -219,6 +231,8 @@ uint64_t sched_digest(const struct sched *s, enum digest_kind kind)
     for (uint32_t i = 0; i < s->gangs.n; i++)
         if (s->gangs.at[i].live)
             sum += gang_digest(s, i);
+    for (uint32_t i = 0; i < s->early.n; i++)
+        sum += early_digest(s, &s->early.at[i]);
     for (uint32_t i = 0; i < s->lanes.n; i++)
         if (s->lanes.at[i].n)
             sum += lane_digest(s, &s->lanes.at[i]);

@@ -338,6 +338,8 @@ void job_destroy(struct sched *s, uint32_t job)
     struct job *j = &s->jobs.at[job];
     for (uint32_t i = 0; i < j->ngangs; i++)
         gang_destroy(s, j->gangs ? j->gangs[i] : j->one_gang);
+    if (s->early.n)
+        early_forget(s, job);
     strmap_del(&s->job_ids, job_name(j));
     if (j->request)
         strmap_del(&s->request_ids, (struct str){j->request, j->request_len});
@@ -367,12 +369,13 @@ uint32_t gang_create(struct sched *s, uint32_t job, uint32_t root, uint32_t copy
         g->slots = mem_zero(g->nslots * sizeof *g->slots);
     struct slot *slots = g->nslots > 1 ? g->slots : &g->one;
     for (uint32_t i = 0; i < g->nslots; i++)
-        slots[i] = (struct slot){.claim = NONE, .shape = NONE};
+        slots[i] = (struct slot){.claim = NONE, .shape = NONE, .rank = i};
     return id;
 }
 
 void gang_destroy(struct sched *s, uint32_t gang)
 {
+    owed_remove(s, gang);
     struct gang *g = &s->gangs.at[gang];
     for (uint32_t i = 0; i < g->nslots; i++) {
         struct slot *sl = gang_slot(s, gang, i);

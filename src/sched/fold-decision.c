@@ -28,6 +28,7 @@ static uint32_t seat_claim(struct sched *s, uint32_t gang, const struct seat *se
         claim_phase(s, id, phase);
     }
     struct claim *c = &s->claims.at[id];
+    c->extra = c->extra || s->gangs.at[gang].phase == GANG_RUNNING;
     c->launch = launch;
     c->asked = c->ours = false;
     c->retry_at = 0;
@@ -60,6 +61,7 @@ static void fold_launch(struct sched *s, const struct record *r)
     uint32_t have = gang_alive(g) + g->planned + g->done;
     if (have > g->target)
         g->target = have;
+    gang_changed(s, gang);
     if (first || g->phase == GANG_LAUNCHING || r->launch.launch_by > g->launch_by) {
         g->launch_by = r->launch.launch_by; /* a broken gang may wait for whom it relaunched */
         gang_timer(s, gang, g->launch_by);
@@ -102,6 +104,16 @@ static void fold_hold(struct sched *s, const struct record *r)
     uint32_t have = gang_alive(g) + g->planned + g->done;
     if (have > g->target)
         g->target = have;
+    if (g->phase != GANG_PENDING)
+        return;
+    gang_unpend(s, gang); /* a plan: its room is still somebody's who ends */
+    g = &s->gangs.at[gang];
+    g->phase = GANG_LAUNCHING;
+    g->said = false;
+    g->launch_by = r->hold.until;
+    gang_timer(s, gang, g->launch_by);
+    gang_attend(s, gang);
+    gang_changed(s, gang);
 }
 
 static void fold_stop(struct sched *s, const struct record *r)
@@ -111,6 +123,11 @@ static void fold_stop(struct sched *s, const struct record *r)
         s->stop_n = n;
     s->plan_n = r->stop.plan;
     s->counts.stops++;
+    if (r->stop.mode == STOP_PREEMPT) {
+        int64_t hour = s->at / (3600 * INT64_C(1000000));
+        s->evicted = hour == s->evict_hour ? s->evicted + 1 : 1;
+        s->evict_hour = hour;
+    }
     for (uint32_t i = 0; i < r->stop.ntasks; i++) {
         uint32_t gang, slot, id;
         enum claim_phase phase = task_locate(s, &r->stop.tasks[i], &gang, &slot, &id);
@@ -122,6 +139,8 @@ static void fold_stop(struct sched *s, const struct record *r)
             continue;
         s->claims.at[id].ours = true;
         claim_phase(s, id, CLAIM_ENDING);
+        if (r->stop.mode == STOP_PREEMPT)
+            gang_shrink(s, gang); /* members above its minimum: it goes on without them */
         gang_settle(s, gang);
     }
 }
@@ -139,6 +158,7 @@ static void remember_refusal(struct sched *s, uint32_t gang, const struct why *w
                  why->code == WHY_CONSTRAINT || why->code == WHY_CPU ||
                  why->code == WHY_INVALID || why->code == WHY_UNSUPPORTED ||
                  why->code == WHY_PROMISED || why->code == WHY_QUOTA;
+    owed_refused(s, gang);
     if (why->code == WHY_QUOTA)
         quota_refused(s, s->jobs.at[g->job].qnode);
     if (asked && l->heap[0] == gang)

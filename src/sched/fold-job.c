@@ -2,24 +2,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sched/state.h"
 
-/* The same groups and shapes: whatever else may change, those may not. */
-bool job_same_tree(const struct sched *s, const struct job *j, const struct job_spec *spec)
-{
-    const struct tree *t = &s->trees.at[j->tree];
-    if (t->ngroups != spec->ngroups)
-        return false;
-    for (uint32_t i = 0; i < t->ngroups; i++)
-        if (memcmp(&t->groups[i], &spec->groups[i], sizeof t->groups[i]) != 0)
-            return false;
-    for (uint32_t i = 0; i < t->nleaves; i++) {
-        const struct tree_leaf *l = &t->leaves[i];
-        const struct shape *sh = &spec->shapes[spec->groups[l->group].shape];
-        if (memcmp(&s->shapes.at[l->shape].shape, sh, sizeof *sh) != 0)
-            return false;
-    }
-    return true;
-}
-
 static void job_requeue(struct sched *s, uint32_t job)
 {
     for (uint32_t i = 0; i < s->jobs.at[job].ngangs; i++) {
@@ -36,12 +18,14 @@ static void job_change(struct sched *s, uint32_t job, const struct job_spec *spe
 {
     struct job *j = &s->jobs.at[job];
     j->seen = true;
-    if (!job_same_tree(s, j, spec)) { /* sched_check told the caller */
+    enum recount kind = job_recount_kind(s, j, spec);
+    if (kind > RECOUNT_COUNTS) { /* sched_check told the caller */
         noop(s);
         return;
     }
-    bool moves = j->priority != spec->priority || j->expected_us != spec->expected_us ||
-                 j->queue != spec->queue;
+    bool recount = kind == RECOUNT_COUNTS && !j->cancelled;
+    bool moves = recount || j->priority != spec->priority ||
+                 j->expected_us != spec->expected_us || j->queue != spec->queue;
     if (!moves) {
         j->time_limit_us = spec->time_limit_us;
         j->value_milli_h = spec->value_milli_h;
@@ -63,7 +47,12 @@ static void job_change(struct sched *s, uint32_t job, const struct job_spec *spe
     j->time_limit_us = spec->time_limit_us;
     j->value_milli_h = spec->value_milli_h;
     j->deadline_at = spec->deadline_at;
-    job_requeue(s, job);
+    if (recount)
+        job_recount(s, job, spec);
+    if (recount)
+        job_recount_settle(s, job);
+    else
+        job_requeue(s, job);
 }
 
 static void fold_job_set(struct sched *s, const struct job_spec *spec)

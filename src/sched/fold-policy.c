@@ -58,6 +58,7 @@ void fold_policy(struct sched *s, struct str text)
         s->mix_stale = true;
         reserve_forget(s);
         quota_policy(s);
+        owed_policy(s);
         scratch_forget(s);
         lanes_rebuild(s);
     }

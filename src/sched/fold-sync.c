@@ -19,6 +19,8 @@ static void sync_begin(struct sched *s, uint32_t node)
         }
     if (node != NODE_NONE)
         return;
+    for (uint32_t i = 0; i < s->early.n; i++)
+        s->early.at[i].seen = false;
     s->synced = false;
     s->syncing = true;
     for (uint32_t i = 0; i < s->node_seen.n; i++)
@@ -60,6 +62,7 @@ static uint32_t claim_vanish(struct sched *s, uint32_t id)
         g->offered--;
     sl->flags &= ~(uint32_t)(SLOT_OFFERED | SLOT_GATED | SLOT_STARTED | SLOT_READY);
     slot_set_task(s, gang, slot, (struct str){0});
+    gang_lost(s, gang);
     return gang;
 }
 
@@ -120,6 +123,7 @@ static void synced_world(struct sched *s, uint32_t caps)
     grant_grace(s);
     if (!(caps & CAP_MAKE))
         offers_vanish(s);
+    early_unseen(s);
     s->free_epoch++;
     gangs_unpark(s);
     lanes_wake(s, NONE);

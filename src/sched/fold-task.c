@@ -6,11 +6,11 @@
 #include "sched/state.h"
 
 /* A stray's key: the world's name, or slot and launch in words no name can have. */
-static struct str task_key(const struct task_ref *ref, char out[400])
+struct str task_key(const struct task_ref *ref, char out[TASK_KEY_MAX])
 {
     if (ref->task.len)
         return ref->task;
-    int n = snprintf(out, 400, "\x02%llu %u %u %u %u " STR_FMT,
+    int n = snprintf(out, TASK_KEY_MAX, "\x02%llu %u %u %u %u " STR_FMT,
                      (unsigned long long)ref->launch, ref->gang.group, ref->gang.copy,
                      ref->slot.leaf, ref->slot.index,
                      (int)(ref->gang.job.len > 300 ? 300 : ref->gang.job.len),
@@ -214,6 +214,9 @@ static void act_ended(struct sched *s, const struct record *r, uint32_t claim)
     uint8_t how = r->task_ended.how;
     if (how != ENDED_DONE && !stray)
         account_lost(s, c);
+    c->extra = false; /* it was there: its gang has lost it */
+    if (how != ENDED_DONE && gang != NONE && !stray)
+        gang_lost(s, gang);
     claim_free(s, claim);
     if (how == ENDED_LOST && node != NODE_NONE) {
         cluster_node_unsynced(s->cluster, node, true);
@@ -282,8 +285,12 @@ static void act_resume(struct sched *s, const struct record *r, uint32_t claim)
 
 static void act_offer(struct sched *s, const struct record *r, uint32_t gang, uint32_t slot)
 {
-    if (gang == NONE || s->caps & CAP_MAKE) {
+    if (s->caps & CAP_MAKE) {
         noop(s);
+        return;
+    }
+    if (gang == NONE) {
+        early_keep(s, r);
         return;
     }
     struct slot *sl = gang_slot(s, gang, slot);
@@ -411,6 +418,8 @@ void fold_task(struct sched *s, const struct record *r)
                            offsetof(struct record, stop_refused),
                    "the ref comes first");
     uint32_t gang, slot, claim;
+    if (s->early.n && (r->kind == EV_TASK_GONE || r->kind == EV_TASK_ENDED))
+        early_drop(s, ref_of(r)->task);
     enum claim_phase phase = task_locate(s, ref_of(r), &gang, &slot, &claim);
     switch (phase_act(r->kind, phase)) {
     case ACT_ADOPT:

@@ -127,6 +127,10 @@ void gang_wait(struct sched *s, uint32_t gang)
     struct gang *g = &s->gangs.at[gang];
     struct why why;
     g->phase = GANG_PENDING;
+    if (s->owed.on) {
+        owed_add(s, gang);
+        owed_settle(s, gang);
+    }
     if (g->lane != NONE || g->reserved)
         return;
     if (gang_may_try(s, gang, &why)) {
@@ -139,7 +143,7 @@ void gang_wait(struct sched *s, uint32_t gang)
         gang_timer(s, gang, g->not_before);
 }
 
-static void job_finish(struct sched *s, uint32_t job)
+void job_finish(struct sched *s, uint32_t job)
 {
     struct job *j = &s->jobs.at[job];
     for (uint32_t i = s->strays; i != NONE; i = s->claims.at[i].stray_next) {
@@ -151,13 +155,14 @@ static void job_finish(struct sched *s, uint32_t job)
     job_destroy(s, job);
 }
 
-static void gang_over(struct sched *s, uint32_t gang)
+void gang_over(struct sched *s, uint32_t gang)
 {
     struct gang *g = &s->gangs.at[gang];
     if (g->phase == GANG_OVER)
         return;
     gang_unpend(s, gang);
     free_planned(s, gang);
+    owed_remove(s, gang);
     g = &s->gangs.at[gang];
     g->phase = GANG_OVER;
     uint32_t job = g->job;
@@ -220,9 +225,12 @@ static void gang_again(struct sched *s, uint32_t gang)
     }
     if (g->failed && j->backoff_us)
         g->not_before = s->at + j->backoff_us;
-    for (uint32_t i = 0; i < g->nslots; i++)
-        gang_slot(s, gang, i)->flags &= ~(uint32_t)(SLOT_STARTED | SLOT_READY);
-    g->failed = false;
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        struct slot *sl = gang_slot(s, gang, i);
+        sl->flags &= ~(uint32_t)(SLOT_STARTED | SLOT_READY);
+        sl->rank = i;
+    }
+    g->failed = g->raised = g->grows = false;
     g->target = 0;
     g->stage = 0;
     g->launch_by = 0;
@@ -258,14 +266,11 @@ uint32_t leaf_copy_has(const struct sched *s, uint32_t gang, const struct tree_l
     return n;
 }
 
-/* Enough members in all, but of the wrong leaf: the target grows by what the others lack. */
-static void target_covers_minima(struct sched *s, uint32_t gang)
+uint32_t gang_lacks(const struct sched *s, uint32_t gang)
 {
-    struct gang *g = &s->gangs.at[gang];
+    const struct gang *g = &s->gangs.at[gang];
     const struct tree_root *r = gang_root(s, g);
-    uint32_t have = g->issued + g->running + g->planned + g->done, lack = 0;
-    if (have < g->target || have == g->nslots)
-        return;
+    uint32_t lack = 0;
     for (uint32_t i = r->leaf0; i < r->leaf0 + r->nleaves; i++) {
         const struct tree_leaf *l = &gang_tree(s, g)->leaves[i];
         for (uint32_t copy = 0; copy < l->copies; copy++) {
@@ -273,6 +278,36 @@ static void target_covers_minima(struct sched *s, uint32_t gang)
             lack += n < l->per_min ? l->per_min - n : 0;
         }
     }
+    return lack;
+}
+
+/* What is wanted; where others make the tasks, as many as they made. */
+uint32_t leaf_goal(const struct sched *s, const struct tree_leaf *l)
+{
+    return s->caps & CAP_MAKE ? l->want : l->per_copy;
+}
+
+bool gang_may_grow(const struct sched *s, uint32_t gang)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    const struct tree_root *r = gang_root(s, g);
+    for (uint32_t i = r->leaf0; i < r->leaf0 + r->nleaves; i++) {
+        const struct tree_leaf *l = &gang_tree(s, g)->leaves[i];
+        for (uint32_t copy = 0; copy < l->copies; copy++)
+            if (leaf_copy_has(s, gang, l, copy) < leaf_goal(s, l))
+                return true;
+    }
+    return false;
+}
+
+/* Enough members in all, but of the wrong leaf: the target grows by what the others lack. */
+static void target_covers_minima(struct sched *s, uint32_t gang)
+{
+    struct gang *g = &s->gangs.at[gang];
+    uint32_t have = g->issued + g->running + g->planned + g->done;
+    if (have < g->target || have == g->nslots)
+        return;
+    uint32_t lack = gang_lacks(s, gang);
     if (lack)
         g->target = have + lack;
 }
@@ -285,7 +320,10 @@ static void settle_open(struct sched *s, uint32_t gang)
         g->phase = GANG_RUNNING;
         g->launch_by = 0;
         g->timer = 0;
-        g->failed = false;
+        g->failed = g->raised = false;
+        g->grows = g->grows && gang_may_grow(s, gang);
+        if (g->grows)
+            gang_attend(s, gang);
     } else if (gang_missing(g) > 0) {
         if (g->phase == GANG_RUNNING) {
             g->phase = GANG_BROKEN;
@@ -299,11 +337,9 @@ static void settle_open(struct sched *s, uint32_t gang)
         gang_attend(s, gang);
 }
 
-void gang_settle(struct sched *s, uint32_t gang)
+static void settle(struct sched *s, uint32_t gang)
 {
     struct gang *g = &s->gangs.at[gang];
-    if (!g->live || g->phase == GANG_OVER)
-        return;
     if (g->phase == GANG_PENDING) {
         if (gang_alive(g) == 0)
             return;
@@ -327,6 +363,8 @@ void gang_settle(struct sched *s, uint32_t gang)
         gang_attend(s, gang);
         return;
     }
+    if (gang_alive(g) == 0 && gang_is_behind(s, g))
+        return; /* its room is still somebody's who ends */
     if (gang_alive(g) == 0) {
         gang_again(s, gang);
         return;
@@ -341,6 +379,29 @@ void gang_settle(struct sched *s, uint32_t gang)
     if (g->phase == GANG_STOPPING) /* a stop was refused */
         g->phase = GANG_BROKEN;
     settle_open(s, gang);
+}
+
+void gang_settle(struct sched *s, uint32_t gang)
+{
+    if (!s->gangs.at[gang].live || s->gangs.at[gang].phase == GANG_OVER)
+        return;
+    settle(s, gang);
+    gang_changed(s, gang);
+}
+
+void gang_changed(struct sched *s, uint32_t gang)
+{
+    if (s->owed.on && s->gangs.at[gang].live)
+        owed_settle(s, gang);
+    if (s->scratch_runners)
+        runners_dirty(s, gang);
+}
+
+/* It lost a member: where the loss of one is the loss of all, nothing is mended. */
+void gang_lost(struct sched *s, uint32_t gang)
+{
+    if (s->jobs.at[s->gangs.at[gang].job].on_loss == LOSS_GANG)
+        s->gangs.at[gang].raised = false;
 }
 
 /* A member is gone for good and the job said that this does not matter. */
@@ -362,7 +423,8 @@ static bool gang_needs(struct sched *s, uint32_t gang)
         return g->issued + g->running > 0;
     if (g->phase == GANG_LAUNCHING)
         return gang_missing(g) > 0 || g->planned > 0 || g->launch_by <= s->at;
-    return g->phase == GANG_BROKEN || (g->phase == GANG_RUNNING && g->planned > 0);
+    return g->phase == GANG_BROKEN ||
+           (g->phase == GANG_RUNNING && (g->planned > 0 || g->grows));
 }
 
 void attention_thin(struct sched *s)

@@ -8,7 +8,7 @@
 static void check_gang(struct sched *s, uint32_t id)
 {
     struct gang *g = &s->gangs.at[id];
-    uint32_t count[CLAIM_PHASES] = {0}, done = 0, offered = 0;
+    uint32_t count[CLAIM_PHASES] = {0}, done = 0, offered = 0, extra = 0;
     for (uint32_t i = 0; i < g->nslots; i++) {
         const struct slot *sl = gang_slot(s, id, i);
         done += (sl->flags & SLOT_DONE) != 0;
@@ -18,6 +18,7 @@ static void check_gang(struct sched *s, uint32_t id)
         const struct claim *c = &s->claims.at[sl->claim];
         assert(c->live && c->gang == id && c->slot == i && c->phase != CLAIM_STRAY);
         count[c->phase]++;
+        extra += c->extra && (c->phase == CLAIM_PLANNED || c->phase == CLAIM_ISSUED);
     }
     assert(count[CLAIM_PLANNED] == g->planned);
     assert(count[CLAIM_ISSUED] == g->issued);
@@ -28,10 +29,10 @@ static void check_gang(struct sched *s, uint32_t id)
     if (g->phase == GANG_PENDING || g->phase == GANG_OVER)
         assert(gang_alive(g) == 0 && (g->planned == 0 || g->reserved));
     else
-        assert(g->lane == NONE && gang_alive(g) > 0);
+        assert(g->lane == NONE && (gang_alive(g) > 0 || gang_is_behind(s, g) || g->attention));
     assert(!g->reserved || (g->phase == GANG_PENDING && g->lane == NONE));
     if (g->phase == GANG_RUNNING)
-        assert(g->running + g->done >= g->target);
+        assert(g->running + g->done + extra >= g->target);
     if (g->lane != NONE)
         assert(s->lanes.at[g->lane].heap[g->heap_pos] == id);
 }

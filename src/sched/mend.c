@@ -1,7 +1,9 @@
 /* mend.c - room for the members that a started gang lacks, near those that stay
  * Each missing slot looks for the lowest domain that it must share with members of its own
- * group, copy or segment; whoever finds room is taken, whatever the others lack. What ties
- * nobody is free to go anywhere. O(missing x slots) where groups are tied, else O(missing).
+ * group, copy or segment; whoever finds room is taken, whatever the others lack (but of what
+ * a new minimum needs, all or nothing). What ties nobody is free to go anywhere. A gang that
+ * may be larger grows in the same way, in the steps of its leaves.
+ * O(missing x slots) where groups are tied, else O(missing).
  * SPDX-License-Identifier: Apache-2.0 */
 #include "sched/place.h"
 
@@ -98,62 +100,152 @@ static void spread_count(struct sched *s, uint32_t gang, const struct asker *a)
     }
 }
 
+/* Members that this copy of the leaf has with the plan. */
+static uint32_t copy_has(struct sched *s, uint32_t gang, const struct tree_leaf *l,
+                         uint32_t copy)
+{
+    uint32_t first = l->slot0 + copy * l->per_copy, n = leaf_copy_has(s, gang, l, copy);
+    for (uint32_t i = 0; i < s->scratch->plan.n; i++)
+        n += s->scratch->plan.at[i].slot >= first &&
+             s->scratch->plan.at[i].slot < first + l->per_copy;
+    return n;
+}
+
 /* Is the slot one that its leaf's minimum needs? Those are mended first. */
 static bool slot_is_needed(struct sched *s, uint32_t gang, uint32_t slot)
 {
     const struct tree *t = gang_tree(s, &s->gangs.at[gang]);
     const struct tree_leaf *l = &t->leaves[slot_leaf(s, gang, slot)];
-    uint32_t copy = (slot - l->slot0) / l->per_copy, first = l->slot0 + copy * l->per_copy;
-    uint32_t n = leaf_copy_has(s, gang, l, copy);
-    for (uint32_t i = 0; i < s->scratch->plan.n; i++)
-        n += s->scratch->plan.at[i].slot >= first &&
-             s->scratch->plan.at[i].slot < first + l->per_copy;
-    return n < l->per_min;
+    return copy_has(s, gang, l, (slot - l->slot0) / l->per_copy) < l->per_min;
 }
 
-bool place_missing(struct sched *s, uint32_t gang, struct why *why)
+/* Could a task be placed in it: it is empty, and where others make tasks it has one. */
+static bool slot_may_have(struct sched *s, uint32_t gang, uint32_t slot)
+{
+    const struct slot *sl = gang_slot(s, gang, slot);
+    return sl->claim == NONE && !(sl->flags & SLOT_DONE) &&
+           (s->caps & CAP_MAKE || (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED)));
+}
+
+/* One search for what a started gang lacks. */
+struct mending {
+    struct attempt at;
+    uint32_t full_leaf, full_domain; /* where the last one found no room */
+};
+
+/* Looks for room for one slot near the gang's members; the pick is the plan's last. */
+static bool slot_place(struct mending *m, uint32_t slot)
+{
+    struct sched *s = m->at.s;
+    struct scratch *sc = s->scratch;
+    uint32_t leaf = slot_leaf(s, m->at.gang, slot), node;
+    const struct tree_leaf *l = &m->at.tree->leaves[leaf];
+    struct asker a = asker_for(&m->at, l, (slot - l->slot0) / l->per_copy,
+                               slot_shape(s, m->at.gang, slot));
+    uint32_t d = search_domain(s, a.sh, repair_domain(s, m->at.gang, slot, &node));
+    if (leaf == m->full_leaf && d == m->full_domain)
+        return false; /* the answer of its neighbour */
+    spread_count(s, m->at.gang, &a);
+    if (node == NODE_NONE ? !fill_one(s, &a, d, s->seq) : !fill_node(s, &a, node, 1)) {
+        m->full_leaf = leaf; /* another one may have room all the same */
+        m->full_domain = node == NODE_NONE ? d : DOMAIN_NONE;
+        return false;
+    }
+    sc->plan.at[sc->plan.n - 1].slot = slot;
+    sc->where.at[slot] = sc->plan.at[sc->plan.n - 1].use.node;
+    return true;
+}
+
+static void mend_begin(struct sched *s, uint32_t gang, struct mending *m)
 {
     struct scratch *sc = scratch_ready(s);
     const struct gang *g = &s->gangs.at[gang];
-    struct attempt at = {.s = s, .gang = gang, .tree = gang_tree(s, g)};
-    at.root = &at.tree->roots[g->root];
+    *m = (struct mending){.at = {.s = s, .gang = gang, .tree = gang_tree(s, g)},
+                          .full_leaf = NONE, .full_domain = NONE};
+    m->at.root = &m->at.tree->roots[g->root];
     vec_clear(&sc->plan);
     vec_clear(&sc->spread);
     sc->fits.n = 0;
     sc->best_placed = 0;
     where_fill(s, gang);
-    uint32_t left = gang_missing(g), need = left, full_leaf = NONE, full_domain = NONE;
-    bool makes = s->caps & CAP_MAKE;
+}
+
+/* With the plan. */
+static bool minimum_is_met(struct sched *s, uint32_t gang, const struct attempt *at)
+{
+    for (uint32_t i = 0; i < at->root->nleaves; i++) {
+        const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0 + i];
+        for (uint32_t copy = 0; copy < l->copies; copy++)
+            if (copy_has(s, gang, l, copy) < l->per_min)
+                return false;
+    }
+    return true;
+}
+
+bool place_missing(struct sched *s, uint32_t gang, struct why *why)
+{
+    struct mending m;
+    mend_begin(s, gang, &m);
+    struct scratch *sc = s->scratch;
+    const struct gang *g = &s->gangs.at[gang];
+    uint32_t left = gang_missing(g), lacks = g->raised ? gang_lacks(s, gang) : 0;
+    left = left > lacks ? left : lacks;
+    uint32_t need = left;
     for (uint32_t k = 0; k < 2 * g->nslots && left; k++) {
         uint32_t i = k % g->nslots;
-        const struct slot *sl = gang_slot(s, gang, i);
-        if (sl->claim != NONE || sl->flags & SLOT_DONE ||
-            (!makes && (!(sl->flags & SLOT_OFFERED) || sl->flags & SLOT_GATED)))
+        if (!slot_may_have(s, gang, i))
             continue;
         if (k < g->nslots ? !slot_is_needed(s, gang, i) : sc->where.at[i] != NODE_NONE)
             continue;
-        uint32_t leaf = slot_leaf(s, gang, i);
-        const struct tree_leaf *l = &at.tree->leaves[leaf];
-        struct asker a = asker_for(&at, l, (i - l->slot0) / l->per_copy,
-                                   slot_shape(s, gang, i));
-        uint32_t node, d = search_domain(s, a.sh, repair_domain(s, gang, i, &node));
-        if (leaf == full_leaf && d == full_domain)
-            continue; /* the answer of its neighbour */
-        spread_count(s, gang, &a);
-        if (node == NODE_NONE ? fill_one(s, &a, d, s->seq) : fill_node(s, &a, node, 1)) {
-            sc->plan.at[sc->plan.n - 1].slot = i;
-            sc->where.at[i] = sc->plan.at[sc->plan.n - 1].use.node;
-            left--;
-        } else { /* another one may have room all the same */
-            full_leaf = leaf;
-            full_domain = node == NODE_NONE ? d : DOMAIN_NONE;
+        left -= slot_place(&m, i);
+    }
+    *why = (struct why){.code = m.full_leaf == NONE ? WHY_INCOMPLETE : WHY_NEEDS_ROOM,
+                        .need = need, .have = need - left};
+    if (g->raised && !minimum_is_met(s, gang, &m.at)) {
+        trail_undo(s, 0); /* no part of it: the others would run, or wait, for nothing */
+        why->have = why->have < need ? why->have : need - 1; /* room for others is no help */
+    }
+    bool ok = sc->plan.n > 0;
+    if (ok)
+        attempt_close(s);
+    return ok;
+}
+
+/* One copy of a leaf, as far as it may grow and has room, in its steps. */
+static void copy_grow(struct mending *m, const struct tree_leaf *l, uint32_t copy)
+{
+    struct sched *s = m->at.s;
+    uint32_t first = l->slot0 + copy * l->per_copy, from = s->scratch->plan.n;
+    uint32_t has = leaf_copy_has(s, m->at.gang, l, copy), goal = leaf_goal(s, l);
+    uint32_t most = goal > has ? goal - has : 0, room = quota_room(s, m->at.gang, l->shape);
+    room = room > from ? room - from : 0; /* as if all cost the same: never too much */
+    most = most < room ? most : room;
+    for (uint32_t i = first; i < first + l->per_copy && most; i++)
+        if (slot_may_have(s, m->at.gang, i))
+            most -= slot_place(m, i);
+    uint32_t got = s->scratch->plan.n - from;
+    uint32_t over = has + got > l->per_min ? (has + got - l->per_min) % l->step : 0;
+    if (s->caps & CAP_MAKE)
+        trail_undo(s, from + got - (over < got ? over : got));
+}
+
+bool place_growth(struct sched *s, uint32_t gang, struct why *why)
+{
+    struct mending m;
+    mend_begin(s, gang, &m);
+    const struct tree_root *r = m.at.root;
+    uint32_t need = 0;
+    for (uint32_t i = r->leaf0; i < r->leaf0 + r->nleaves; i++) {
+        const struct tree_leaf *l = &m.at.tree->leaves[i];
+        for (uint32_t copy = 0; copy < l->copies; copy++) {
+            uint32_t has = leaf_copy_has(s, gang, l, copy), goal = leaf_goal(s, l);
+            need += goal > has ? goal - has : 0;
+            copy_grow(&m, l, copy);
         }
     }
-    memset(why, 0, sizeof *why);
-    why->code = full_leaf == NONE ? WHY_INCOMPLETE : WHY_NEEDS_ROOM;
-    why->need = need;
-    why->have = need - left;
-    bool ok = sc->plan.n > 0;
+    bool ok = s->scratch->plan.n > 0;
+    uint16_t nobody = s->caps & CAP_MAKE ? WHY_QUOTA : WHY_INCOMPLETE;
+    *why = (struct why){.code = m.full_leaf == NONE ? nobody : WHY_NEEDS_ROOM, .need = need};
     if (ok)
         attempt_close(s);
     return ok;

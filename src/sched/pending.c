@@ -10,6 +10,53 @@
 #include "base/hash.h"
 #include "sched/state.h"
 
+/* Its present run, if it has one. */
+static int64_t runs_since(const struct sched *s, uint32_t gang)
+{
+    uint32_t c = gang_slot((struct sched *)s, gang, 0)->claim;
+    return c != NONE && s->claims.at[c].phase == CLAIM_RUNNING ? s->claims.at[c].since : s->at;
+}
+
+static int64_t remaining_us(const struct sched *s, uint32_t gang)
+{
+    const struct job *j = &s->jobs.at[s->gangs.at[gang].job];
+    int64_t left = j->expected_us - j->progress_us - (s->at - runs_since(s, gang));
+    return j->expected_us == 0 ? INT64_MAX : left > 0 ? left : 0;
+}
+
+/* Two classes (Tiresias, NSDI'19): GPU time attained below and above a threshold. */
+static bool is_demoted(const struct sched *s, uint32_t gang)
+{
+    const struct job *j = &s->jobs.at[s->gangs.at[gang].job];
+    unsigned __int128 us = (unsigned __int128)(j->attained_us + s->at - runs_since(s, gang)) *
+                           gang_root(s, &s->gangs.at[gang])->min_milli / 1000;
+    return us >= (unsigned __int128)s->policy.attained_gpu_hours * 3600 * 1000000;
+}
+
+/* By the policy's order alone: below 0: a first. While a gang waits its key stands still. */
+static int order_cmp(const struct sched *s, uint32_t a, uint32_t b)
+{
+    if (s->policy.order == ORDER_REMAINING) {
+        int64_t ra = remaining_us(s, a), rb = remaining_us(s, b);
+        return ra < rb ? -1 : ra > rb;
+    }
+    if (s->policy.order == ORDER_ATTAINED)
+        return is_demoted(s, a) - is_demoted(s, b);
+    return 0;
+}
+
+bool gang_outranks(const struct sched *s, uint32_t a, uint32_t b)
+{
+    const struct job *ja = &s->jobs.at[s->gangs.at[a].job], *jb = &s->jobs.at[s->gangs.at[b].job];
+    if (ja->priority != jb->priority)
+        return ja->priority > jb->priority;
+    if (s->policy.order == ORDER_SHORTEST)
+        return (uint64_t)ja->expected_us - 1 < (uint64_t)jb->expected_us - 1;
+    if (s->policy.order == ORDER_FIFO)
+        return ja->submitted_at < jb->submitted_at;
+    return order_cmp(s, a, b) < 0;
+}
+
 bool gang_before(const struct sched *s, uint32_t a, uint32_t b)
 {
     const struct gang *ga = &s->gangs.at[a], *gb = &s->gangs.at[b];
@@ -20,6 +67,9 @@ bool gang_before(const struct sched *s, uint32_t a, uint32_t b)
         uint64_t ea = (uint64_t)ja->expected_us - 1, eb = (uint64_t)jb->expected_us - 1;
         return ea < eb; /* 0, not known, comes last */
     }
+    int by_order = order_cmp(s, a, b);
+    if (by_order)
+        return by_order < 0;
     if (ja->submitted_at != jb->submitted_at)
         return ja->submitted_at < jb->submitted_at;
     if (ga->job != gb->job)
@@ -426,6 +476,31 @@ void lanes_wake_quota(struct sched *s)
         if (l->dry && l->n && l->why.code == WHY_QUOTA)
             lane_wake(s, i);
     }
+}
+
+void lanes_wake_owed(struct sched *s)
+{
+    for (uint32_t i = 0; i < s->lanes.n; i++) {
+        struct lane *l = &s->lanes.at[i];
+        if (l->dry && l->n && s->gangs.at[l->heap[0]].right)
+            lane_wake(s, i);
+    }
+}
+
+/* Its place among the lanes may hang on it; with a new right a refused one asks again. */
+void lane_right(struct sched *s, uint32_t gang, bool right)
+{
+    struct gang *g = &s->gangs.at[gang];
+    if (g->lane == NONE || s->lanes.at[g->lane].heap[0] != gang) {
+        g->right = right;
+        return;
+    }
+    lane_leave(s, g->lane);
+    g->right = right;
+    if (right)
+        lane_wake(s, g->lane);
+    else
+        lane_touch(s, g->lane);
 }
 
 void lanes_rebuild(struct sched *s)

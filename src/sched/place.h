@@ -45,6 +45,8 @@ bool place_on(struct sched *s, uint32_t gang, uint32_t node);
 /* Room for slots of a started gang that lack a claim, near the others: for all that have
  * some, whatever the rest lacks. */
 bool place_missing(struct sched *s, uint32_t gang, struct why *why);
+/* Room for more members of a gang that is whole, as many as it may have and there is. */
+bool place_growth(struct sched *s, uint32_t gang, struct why *why);
 
 /* fill.c: up to n tasks of one leaf's shape under a domain; each goes on the trail. */
 struct asker { /* what a leaf asks of each of its tasks */

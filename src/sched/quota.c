@@ -161,7 +161,7 @@ void quota_policy(struct sched *s)
     struct quota *q = &s->quota;
     const struct queue_tree *t = &s->policy.queues;
     quota_done(q);
-    *q = (struct quota){.on = s->policy.quotas != QUOTAS_NONE, .epoch_at = s->at};
+    *q = (struct quota){.on = s->policy.quotas != QUOTAS_NONE || s->policy.preempt == PREEMPT_RIGHTS, .epoch_at = s->at};
     q->nresources = t->nresources;
     quota_words(s);
     if (q->nresources == 0) { /* shares are of GPUs, whatever their type */
@@ -283,14 +283,13 @@ void quota_refused(struct sched *s, uint32_t leaf)
         s->quota.nodes.at[n].refused = true;
 }
 
-uint32_t quota_tasks_left(const struct sched *s, uint32_t gang, uint32_t shape)
+/* Tasks of the shape that the caps above the gang leave room for when `need` is used too. */
+static uint32_t tasks_left(const struct sched *s, uint32_t gang, uint32_t shape,
+                           const int64_t *need)
 {
     const struct quota *q = &s->quota;
     uint64_t most = UINT32_MAX;
-    if (!q->on)
-        return UINT32_MAX;
-    int64_t need[QUOTA_RESOURCES_MAX], charge[QUOTA_RESOURCES_MAX];
-    quota_need(s, gang, need);
+    int64_t charge[QUOTA_RESOURCES_MAX];
     quota_charge(s, shape, charge);
     uint32_t leaf = s->jobs.at[s->gangs.at[gang].job].qnode;
     for (uint32_t n = leaf; n != QUEUE_NONE; n = q->nodes.at[n].parent) {
@@ -304,6 +303,21 @@ uint32_t quota_tasks_left(const struct sched *s, uint32_t gang, uint32_t shape)
         }
     }
     return (uint32_t)most;
+}
+
+uint32_t quota_tasks_left(const struct sched *s, uint32_t gang, uint32_t shape)
+{
+    int64_t need[QUOTA_RESOURCES_MAX];
+    if (!s->quota.on)
+        return UINT32_MAX;
+    quota_need(s, gang, need);
+    return tasks_left(s, gang, shape, need);
+}
+
+uint32_t quota_room(const struct sched *s, uint32_t gang, uint32_t shape)
+{
+    static const int64_t nothing[QUOTA_RESOURCES_MAX];
+    return s->quota.on ? tasks_left(s, gang, shape, nothing) : UINT32_MAX;
 }
 
 bool quota_within(const struct sched *s, uint32_t gang)
@@ -335,6 +349,26 @@ int64_t quota_capacity(const struct sched *s, uint32_t resource)
             sum += n->mem_cap;
         else if (type != TYPE_ANY)
             sum += 1000 * __builtin_popcountll(node_type_devs(c, n, type));
+    }
+    return sum;
+}
+
+int64_t quota_usable(const struct sched *s, uint32_t resource)
+{
+    const struct quota_resource_at *at = &s->quota.resources[resource];
+    const struct cluster *c = s->cluster;
+    uint32_t type = at->any ? TYPE_ANY : cluster_type_id(c, at->type);
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < c->nnodes; i++) {
+        const struct node *n = &c->nodes[i];
+        if (n->gone || n->state != NODE_UP || n->cordoned || n->unsynced)
+            continue;
+        if (at->kind == QUOTA_CPU)
+            sum += n->cpu_cap;
+        else if (at->kind == QUOTA_MEM)
+            sum += n->mem_cap;
+        else if (at->any || type != TYPE_ANY)
+            sum += 1000 * (int64_t)__builtin_popcountll(node_type_devs(c, n, type) & n->healthy);
     }
     return sum;
 }

@@ -77,12 +77,16 @@ bool quota_allows(struct sched *s, uint32_t gang, struct why *why);
 /* Tasks of a shape that caps leave room for beyond `taken` of the minimum. */
 void quota_refused(struct sched *s, uint32_t leaf); /* somebody was: wake it when use falls */
 uint32_t quota_tasks_left(const struct sched *s, uint32_t gang, uint32_t shape);
+/* ... beyond what the queues use now. */
+uint32_t quota_room(const struct sched *s, uint32_t gang, uint32_t shape);
 /* Would the leaf stay within its guarantee with the gang at its minimum? */
 bool quota_within(const struct sched *s, uint32_t gang);
 /* Dominant share of a queue: largest use / (capacity x weight), 2^30 is all of it. */
 uint64_t quota_share(const struct sched *s, uint32_t node);
 /* Capacity of a resource in the cluster. */
 int64_t quota_capacity(const struct sched *s, uint32_t resource);
+/* ... of what is usable now. */
+int64_t quota_usable(const struct sched *s, uint32_t resource);
 void quota_border(struct sched *s); /* epochs of decay that have passed; lanes to wake */
 int64_t quota_due(const struct sched *s); /* when the next epoch matters; INT64_MAX */
 

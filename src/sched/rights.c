@@ -571,7 +571,9 @@ void rights_rename(struct rights *r, const struct rights_pool *p,
                    struct rights_list leaf, struct rights_list all,
                    struct rights_renaming which)
 {
-    enum { MOVES = RIGHTS_OWN | RIGHTS_OWN2 | RIGHTS_K1 | RIGHTS_K2 };
+    enum {
+        MOVES = RIGHTS_DUE | RIGHTS_OWN | RIGHTS_OWN2 | RIGHTS_K1 | RIGHTS_K2
+    };
     struct rights_unit *a = &p->units[which.own], *b = &p->units[which.lent];
     struct rights_place *pa = &p->places[which.own], *pb = &p->places[which.lent];
     uint32_t moved = (a->marks ^ b->marks) & MOVES;
@@ -583,6 +585,8 @@ void rights_rename(struct rights *r, const struct rights_pool *p,
     uint32_t rank = pa->rank;
     pa->rank = pb->rank;
     pb->rank = rank;
+    if (r->turn == which.own || r->turn == which.lent)
+        r->turn = r->turn == which.own ? which.lent : which.own;
     rights_ids *k1 = &r->k1[a->leaf];
     swap_ids((struct rights_list){.ids = k1->at, .n = k1->n}, which.own, which.lent);
     swap_ids((struct rights_list){.ids = r->k2.at, .n = r->k2.n}, which.own,

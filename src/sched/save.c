@@ -373,6 +373,8 @@ static void io_claims(struct io *io, struct sched *s, const uint32_t *map)
     FIELD(io, s->adrift);
     ARRAY(io, &s->reserves);
     FIELD(io, s->improve_at);
+    FIELD(io, s->evict_hour);
+    FIELD(io, s->evicted);
     FIELD(io, s->reserve_version);
     FIELD(io, s->reserve_tried);
     FIELD(io, s->reserve_check);
@@ -442,6 +444,12 @@ static void io_lanes(struct io *io, struct sched *s)
     io_quota(io, s);
     ARRAY(io, &s->unsaid);
     ARRAY(io, &s->asks);
+    ARRAY(io, &s->early);
+    for (uint32_t i = 0; i < s->early.n && !io->bad; i++) {
+        struct early *e = &s->early.at[i];
+        e->task = io->out ? e->task : NULL;
+        text(io, &e->task, &e->task_len);
+    }
     FIELD(io, s->attention);
     uint32_t n = length(io, s->timers.n, sizeof *s->timers.items);
     for (uint32_t i = 0; i < n && !io->bad; i++) {

@@ -7,6 +7,7 @@
 
 #include "sched/frag.h"
 #include "sched/future.h"
+#include "sched/runners.h"
 #include "sched/place.h"
 
 struct sched *sched_create(void)
@@ -15,6 +16,7 @@ struct sched *sched_create(void)
     s->cluster = cluster_create(&s->words);
     policy_init(&s->policy);
     quota_policy(s);
+    owed_policy(s);
     s->strays = s->adrift = s->attention = NONE;
     s->strays_at = s->improve_at = INT64_MAX;
     s->scratch = scratch_create();
@@ -54,6 +56,7 @@ void sched_destroy(struct sched *s)
     forget_entities(s);
     scratch_destroy(s->scratch);
     future_destroy(s->scratch_future);
+    runners_destroy(s->scratch_runners);
     vec_done(&s->reserves);
     vec_done(&s->guards);
     vec_done(&s->reserved_at);
@@ -82,8 +85,12 @@ void sched_destroy(struct sched *s)
     vec_done(&s->lanes);
     u64map_done(&s->lane_ids);
     quota_done(&s->quota);
+    owed_done(&s->owed);
     vec_done(&s->unsaid);
     vec_done(&s->asks);
+    for (uint32_t i = 0; i < s->early.n; i++)
+        free(s->early.at[i].task);
+    vec_done(&s->early);
     heap_done(&s->timers);
     u64map_done(&s->tally);
     u64map_done(&s->part_nodes);
@@ -116,6 +123,8 @@ static void fold_border(struct sched *s)
         mix_refresh(s);
     if (s->quota.on)
         quota_border(s);
+    if (s->owed.on)
+        owed_border(s);
     if (s->policy.reserve)
         reserve_border(s);
     timers_run(s);
@@ -124,7 +133,9 @@ static void fold_border(struct sched *s)
     uint32_t keep = 0;
     for (uint32_t i = 0; i < s->unsaid.n; i++) {
         const struct gang *g = &s->gangs.at[s->unsaid.at[i]];
-        if (g->live && !g->said && g->phase == GANG_PENDING)
+        bool early = s->early.n && g->live && g->phase == GANG_RUNNING &&
+                     early_count(s, s->unsaid.at[i]);
+        if (g->live && !g->said && (g->phase == GANG_PENDING || early))
             s->unsaid.at[keep++] = s->unsaid.at[i];
     }
     s->unsaid.n = keep;
@@ -200,6 +211,8 @@ int64_t sched_due(const struct sched *s)
     int64_t at = top ? top->key : INT64_MAX;
     at = at < s->strays_at ? at : s->strays_at;
     at = at < s->improve_at ? at : s->improve_at;
+    int64_t owed = owed_due(s);
+    at = at < owed ? at : owed;
     int64_t epoch = quota_due(s);
     return at < epoch ? at : epoch;
 }
@@ -221,9 +234,14 @@ static int check_job_set(const struct sched *s, const struct job_spec *spec, str
     uint32_t job = job_find(s, spec->name);
     if (job == NONE)
         return check_words(s, spec, err);
-    if (!job_same_tree(s, &s->jobs.at[job], spec))
+    enum recount kind = job_recount_kind(s, &s->jobs.at[job], spec);
+    if (kind == RECOUNT_OTHER_TREE)
         return err_set(err, EEXIST, "job '" STR_FMT "' exists with other groups or shapes; "
                        "cancel it or take another name", STR_ARG(spec->name));
+    if (kind == RECOUNT_RENUMBERS)
+        return err_set(err, EEXIST, "job '" STR_FMT "': a count may change only where all "
+                       "groups above it stand once, or members would change their numbers",
+                       STR_ARG(spec->name));
     return 0;
 }
 

@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "cluster/cluster.h"
 #include "sched/mix.h"
+#include "sched/owed.h"
 #include "sched/phase.h"
 #include "sched/policy.h"
 #include "sched/quota.h"
@@ -163,6 +164,8 @@ struct job {
     int64_t value_milli_h, deadline_at, freeze_us;
     uint64_t ckpt_bytes, ckpt_step;
     int64_t saved_at;      /* last checkpoint; INT64_MIN: none */
+    int64_t attained_us;   /* ran so long, all attempts together, but the present one */
+    int64_t progress_us;   /* ... of it what checkpoints saved */
     uint32_t budget;       /* may still be disrupted; UINT32_MAX: not said */
 };
 
@@ -192,6 +195,7 @@ struct node_account {        /* GPU milli on one node */
 
 struct scratch;
 struct future;
+struct runners;
 
 /* A gang that waits with room kept for it: planned claims on the slots of its minimum. */
 struct reservation {
@@ -245,6 +249,9 @@ struct sched {
     uint32_t adrift;           /* claims on unknown nodes */
     VEC(struct lane) lanes;
     struct u64map lane_ids;
+    struct owed owed;          /* who has a right to room */
+    int64_t evict_hour;        /* number of the hour in which */
+    uint32_t evicted;          /* ... so many gangs were evicted */
     struct quota quota;        /* queues, and in each the lanes to try */
     VEC(uint32_t) unsaid;      /* gangs that came since the last pass and lack a reason */
     uint32_t attention;        /* list of gangs to look at */
@@ -283,6 +290,7 @@ struct sched {
     struct { bool check, improve, freed; } reserve_now; /* what this border's pass looks at */
     struct scratch *scratch;
     struct future *scratch_future;
+    struct runners *scratch_runners;
     uint32_t last_job;         /* scratch: found last, or about to be named */
     uint32_t last_node;        /* the same */
     uint32_t tree_memo[1 << TREE_MEMO_BITS]; /* scratch: guesses, by the shapes' address */
@@ -425,6 +433,9 @@ void claim_restore(struct sched *s, uint32_t claim);
 bool use_of_shape(struct sched *s, uint32_t shape, uint32_t node, uint64_t devs,
                   uint16_t slices, struct use *ret);
 
+/* runners.c: who runs, as victims for a question; scratch */
+void runners_dirty(struct sched *s, uint32_t gang);
+
 /* reserve.c */
 static inline bool claim_is_reserved(const struct sched *s, const struct claim *c)
 {
@@ -452,10 +463,14 @@ struct reservation *reserve_of(struct sched *s, uint32_t gang); /* NULL: has non
 void gang_pend(struct sched *s, uint32_t gang);    /* into its lane */
 void gang_unpend(struct sched *s, uint32_t gang);
 bool gang_before(const struct sched *s, uint32_t a, uint32_t b);
+/* Does the order itself put a before b, or only a tie-break? */
+bool gang_outranks(const struct sched *s, uint32_t a, uint32_t b);
 void lane_touch(struct sched *s, uint32_t lane);   /* (re)place it in the active heap */
 void lane_block(struct sched *s, uint32_t lane, uint32_t gang, const struct why *why);
 void lanes_wake(struct sched *s, uint32_t node);   /* room was freed there; NONE: anywhere */
 void lanes_wake_constrained(struct sched *s);
+void lanes_wake_owed(struct sched *s);             /* those whose head has a right */
+void lane_right(struct sched *s, uint32_t gang, bool right);
 void lanes_wake_quota(struct sched *s);            /* those that a quota refused */
 uint32_t lane_next(const struct sched *s);         /* the next to try; NONE: none */
 void lanes_rebuild(struct sched *s);               /* the policy changed */
@@ -480,8 +495,16 @@ void account_lost(struct sched *s, const struct claim *c); /* useful becomes rec
 void gang_attend(struct sched *s, uint32_t gang);
 void gang_settle(struct sched *s, uint32_t gang);      /* after any change of its claims */
 void gang_timer(struct sched *s, uint32_t gang, int64_t at);
+/* Nothing of it runs yet, and what was stopped for it has not ended. */
+static inline bool gang_is_behind(const struct sched *s, const struct gang *g)
+{
+    return g->phase == GANG_LAUNCHING && g->planned > 0 && g->launch_by > s->at &&
+           !s->jobs.at[g->job].cancelled;
+}
+void gang_changed(struct sched *s, uint32_t gang); /* after its claims or phase changed */
 void gang_wait(struct sched *s, uint32_t gang);        /* pending, or parked */
 void gang_shrink(struct sched *s, uint32_t gang);
+void gang_lost(struct sched *s, uint32_t gang);
 bool gang_succeeded(struct sched *s, uint32_t gang);
 void job_attend(struct sched *s, uint32_t job);
 void job_cancel(struct sched *s, uint32_t job);        /* the job may be gone after it */

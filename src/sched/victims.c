@@ -41,11 +41,12 @@ void victims_destroy(struct victims *v)
     vec_done(&v->core);
     vec_done(&v->candidates);
     vec_done(&v->values);
+    vec_done(&v->slack);
     vec_done(&v->mark);
     vec_done(&v->marked);
     vec_done(&v->pick);
     vec_done(&v->slots);
-    vec_done(&v->touched);
+    vec_done(&v->wide);
     free(v);
 }
 
@@ -123,6 +124,35 @@ static uint32_t new_id(struct victims *v)
     return v->victims.n - 1;
 }
 
+static int by_node(const void *a, const void *b)
+{
+    uint32_t x = ((const struct victims_seat *)a)->node;
+    uint32_t y = ((const struct victims_seat *)b)->node;
+    return (x > y) - (x < y);
+}
+
+/* The seats in rank order, and what they sum up to. */
+static void take_seats(struct victims *v, struct victim *w,
+                       const struct victims_spec *spec)
+{
+    w->nseats = spec->nseats;
+    w->seats = mem_alloc(spec->nseats * sizeof *w->seats);
+    memcpy(w->seats, spec->seats, spec->nseats * sizeof *w->seats);
+    qsort(w->seats, w->nseats, sizeof *w->seats, by_node);
+    for (uint32_t i = 0; i < w->nseats; i++) {
+        const struct victims_seat *s = &w->seats[i];
+        assert(s->node < v->nnodes && (!i || s->node > s[-1].node));
+        assert(s->frees.gpu >= 0 && s->frees.cpu_milli >= 0 && s->frees.mem_bytes >= 0);
+        w->gpus += (uint64_t)s->frees.gpu;
+    }
+    assert(w->gpus < UINT32_MAX / 2);
+    w->wide_at = VICTIMS_NONE;
+    if (w->nseats > 1 && w->gpus) {
+        w->wide_at = v->wide.n;
+        vec_push(&v->wide, (uint32_t)(w - v->victims.at));
+    }
+}
+
 uint32_t victims_add(struct victims *v, const struct victims_spec *spec)
 {
     assert(spec->class < VICTIMS_CLASSES && spec->nseats);
@@ -131,16 +161,7 @@ uint32_t victims_add(struct victims *v, const struct victims_spec *spec)
     *w = (struct victim){.tie = spec->tie, .cost = spec->cost, .rate = spec->rate};
     w->class = spec->class;
     w->used = true;
-    w->nseats = spec->nseats;
-    w->seats = mem_alloc(spec->nseats * sizeof *w->seats);
-    memcpy(w->seats, spec->seats, spec->nseats * sizeof *w->seats);
-    for (uint32_t i = 0; i < w->nseats; i++) {
-        const struct victims_seat *s = &w->seats[i];
-        assert(s->node < v->nnodes && s->frees.gpu >= 0 && s->frees.cpu_milli >= 0 &&
-               s->frees.mem_bytes >= 0);
-        w->gpus += (uint64_t)s->frees.gpu;
-    }
-    assert(w->gpus < UINT32_MAX / 2);
+    take_seats(v, w, spec);
     for (uint32_t i = 0; i < w->nseats; i++) {
         const struct victims_seat *s = &w->seats[i];
         struct local l = {.id = id, .class = spec->class, .frees = s->frees};
@@ -173,6 +194,11 @@ void victims_remove(struct victims *v, uint32_t id)
         memmove(l, l + 1, after * sizeof *l);
         c->locals.n--;
         refresh(v, w->seats[i].node);
+    }
+    if (w->wide_at != VICTIMS_NONE) {
+        uint32_t last = v->wide.at[--v->wide.n];
+        v->wide.at[w->wide_at] = last;
+        v->victims.at[last].wide_at = w->wide_at;
     }
     free(w->seats);
     *w = (struct victim){0};

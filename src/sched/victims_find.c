@@ -17,7 +17,7 @@
 #include "sched/victims_index.h"
 
 enum {
-    CORE_SPARE = 256,   /* nodes beyond the tasks in the first core */
+    CORE_SPARE = 96,    /* nodes beyond the tasks in the first core */
     CORE_SAMPLE = 512,  /* prices looked at to guess where the core ends */
     SCAN_STEP = 16,     /* nodes scanned for one counted step */
     ROUNDING_SLACK = 2, /* cost: shares are rounded down */
@@ -36,10 +36,17 @@ struct question {
 
 static uint64_t line_price(int64_t cost, uint32_t rate, int64_t at, int64_t times)
 {
-    __int128 p = ((__int128)rate * at + cost) * times;
+    int64_t p;
+    if (__builtin_mul_overflow((int64_t)rate, at, &p) ||
+        __builtin_add_overflow(p, cost, &p) || __builtin_mul_overflow(p, times, &p)) {
+        __int128 wide = ((__int128)rate * at + cost) * times;
+        p = wide > (__int128)VICTIMS_COST_MAX ? INT64_MAX
+            : wide < 0                        ? 0
+                                              : (int64_t)wide;
+    }
     if (p < 0)
         return 0;
-    return p < (__int128)VICTIMS_COST_MAX ? (uint64_t)p : VICTIMS_COST_MAX;
+    return p < (int64_t)VICTIMS_COST_MAX ? (uint64_t)p : VICTIMS_COST_MAX;
 }
 
 /* What room for one task costs here at least; false: there can be none. */
@@ -70,20 +77,36 @@ static bool node_price(const struct question *q, uint32_t node, struct entry *e)
     return true;
 }
 
-/* Fill v->entries; returns how many tasks there may be room for. */
-static uint64_t scan(struct question *q, uint32_t lo, uint32_t hi)
+/* Fill v->entries; returns how many tasks there may be room for, in *ret_sum what all
+ * of it costs at least. The first case is most nodes of a question about whole nodes.
+ */
+static uint64_t scan(struct question *q, uint32_t lo, uint32_t hi, u128 *ret_sum)
 {
     struct victims *v = q->v;
+    const struct victims_ask *ask = q->ask;
+    const struct hot *h = v->hot;
+    const int64_t gpu = ask->need.gpu, at = ask->at;
+    const bool only_gpu = !ask->need.cpu_milli && !ask->need.mem_bytes;
+    const uint64_t stay = ~ask->classes;
     uint64_t slots = 0;
     vec_clear(&v->entries);
     vec_reserve(&v->entries, hi - lo);
+    struct entry *e = v->entries.at;
+    *ret_sum = 0;
     for (uint32_t i = lo; i < hi; i++) {
-        struct entry *e = &v->entries.at[v->entries.n];
-        if (node_price(q, i, e)) {
-            v->entries.n++;
-            slots += e->cap;
+        if (only_gpu && h[i].usable && h[i].all_gpu == gpu && h[i].free_gpu < gpu) {
+            if (h[i].gpu_classes & stay)
+                continue;
+            uint64_t price = line_price(h[i].line_cost, h[i].line_rate, at, 1);
+            *e = (struct entry){.price = price, .node = i, .cap = 1};
+        } else if (!node_price(q, i, e)) {
+            continue;
         }
+        slots += e->cap;
+        *ret_sum += (u128)e->price * e->cap;
+        e++;
     }
+    v->entries.n = (uint32_t)(e - v->entries.at);
     v->hunt.steps += (hi - lo) / SCAN_STEP;
     return slots;
 }
@@ -100,19 +123,25 @@ static bool entry_before(const struct entry *a, const struct entry *b)
     return a->price != b->price ? a->price < b->price : a->node < b->node;
 }
 
+static uint64_t capped(u128 cost)
+{
+    return cost < VICTIMS_COST_MAX ? (uint64_t)cost : VICTIMS_COST_MAX;
+}
+
 /* The sum of the lowest prices for the tasks; disorders the entries. */
 static uint64_t scan_bound(struct entry *e, uint32_t n, uint64_t tasks)
 {
-    uint64_t sum = 0;
+    u128 sum = 0;
     while (n && tasks) {
         entry_swap(&e[0], &e[n / 2]);
         uint32_t edge = 0;
-        uint64_t run = 0, cost = 0;
+        uint64_t run = 0;
+        u128 cost = 0;
         for (uint32_t i = 1; i < n; i++)
             if (entry_before(&e[i], &e[0])) {
                 entry_swap(&e[++edge], &e[i]);
                 run += e[edge].cap;
-                cost += e[edge].price * e[edge].cap;
+                cost += (u128)e[edge].price * e[edge].cap;
             }
         entry_swap(&e[0], &e[edge]);
         if (run >= tasks) {
@@ -121,12 +150,12 @@ static uint64_t scan_bound(struct entry *e, uint32_t n, uint64_t tasks)
         }
         tasks -= run;
         uint64_t here = e[edge].cap < tasks ? e[edge].cap : tasks;
-        sum += cost + here * e[edge].price;
+        sum += cost + (u128)here * e[edge].price;
         tasks -= here;
         e += edge + 1;
         n -= edge + 1;
     }
-    return sum < VICTIMS_COST_MAX ? sum : VICTIMS_COST_MAX;
+    return capped(sum);
 }
 
 /* The k-th lowest value, k from 0; disorders them. */
@@ -204,8 +233,7 @@ static uint64_t choose_core(struct victims *v, uint64_t limit, uint32_t ties)
 
 static uint64_t weight_cost(struct weight w)
 {
-    u128 c = w.hi >> HUNT_COST_SHIFT;
-    return c < VICTIMS_COST_MAX ? (uint64_t)c : VICTIMS_COST_MAX;
+    return capped(w.hi >> HUNT_COST_SHIFT);
 }
 
 /* A weight that no set as good as the answer so far reaches, whatever the ties. */
@@ -310,6 +338,48 @@ static uint64_t core_wanting(const struct question *q, uint64_t out)
     return out > reach ? 0 : reach;
 }
 
+struct outside {
+    struct victims *v;
+    const struct candidate *d;
+    uint64_t price; /* the lowest outside the core */
+};
+
+/* The price of a node outside the core may sink to the lowest such price and still keep
+ * it outside; a node that can hold no task needs no price at all. What that leaves of a
+ * victim's shares is spare. */
+static void spare_outside(void *arg)
+{
+    const struct outside *o = arg;
+    struct victims *v = o->v;
+    vec_reserve(&v->slack, v->nnodes);
+    for (uint32_t i = o->d->lo; i < o->d->hi; i++)
+        v->slack.at[i] = UINT64_MAX;
+    for (uint32_t i = 0; i < v->entries.n; i++) {
+        const struct entry *e = &v->entries.at[i];
+        v->slack.at[e->node] = e->price > o->price ? e->price - o->price : 0;
+    }
+    for (uint32_t i = 0; i < v->core.n; i++)
+        v->slack.at[v->core.at[i].node] = 0;
+    for (uint32_t i = 0; i < v->hunt.victims.n; i++) {
+        struct hunt_victim *h = &v->hunt.victims.at[i];
+        const struct victim *w = &v->victims.at[h->id];
+        uint64_t spare = 0;
+        for (uint32_t k = 0; h->shared && k < w->nseats; k++) {
+            uint64_t part = w->gpus ? (uint64_t)w->seats[k].frees.gpu : 1;
+            uint64_t share = (uint64_t)((u128)h->cost * part / h->parts);
+            uint32_t node = w->seats[k].node;
+            if (node >= o->d->lo && node < o->d->hi &&
+                v->slack.at[node] != UINT64_MAX) {
+                share = share < v->slack.at[node] ? share : v->slack.at[node];
+                v->slack.at[node] -= share;
+            }
+            spare += share;
+        }
+        h->spare.hi = (u128)spare << HUNT_COST_SHIFT;
+    }
+    v->hunt.steps += (o->d->hi - o->d->lo) / SCAN_STEP;
+}
+
 /* Search one domain whose entries are scanned. */
 static void solve(struct question *q, const struct candidate *d)
 {
@@ -330,6 +400,9 @@ static void solve(struct question *q, const struct candidate *d)
                 q->ret->most = (uint32_t)room;
             return;
         }
+        struct outside o = {v, d, out};
+        h->spare = out == UINT64_MAX ? NULL : spare_outside;
+        h->spare_arg = &o;
         hunt_run(h, answer_ceiling(q->ret),
                  q->limit > h->steps ? q->limit - h->steps : 0);
         offer(q, d);
@@ -487,24 +560,82 @@ static int by_bound(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
+/* The domain of the list, in rank order and apart, in which the node may lie. */
+static uint32_t candidate_at(const struct victims *v, uint32_t node)
+{
+    uint32_t lo = 0, hi = v->candidates.n;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi) / 2;
+        if (v->candidates.at[mid].hi <= node)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* Must what holds GPUs on this node go if the node is to hold its task? */
+static bool all_go(const struct question *q, const struct victims_seat *s)
+{
+    const struct hot *h = &q->v->hot[s->node];
+    return s->frees.gpu && h->usable && h->all_gpu == q->ask->need.gpu &&
+           h->free_gpu < h->all_gpu && !(h->gpu_classes & ~q->ask->classes);
+}
+
+/* In a domain that needs every node it has, a gang that stands partly outside is paid
+ * whole: add to the bound what its share outside would carry. */
+static void pay_gang(struct question *q, const struct victim *w)
+{
+    struct victims *v = q->v;
+    const u128 cost = line_at(w->cost, w->rate, q->ask->at);
+    for (uint32_t i = 0; i < w->nseats;) {
+        uint32_t at = candidate_at(v, w->seats[i].node);
+        if (at == v->candidates.n)
+            return;
+        struct candidate *d = &v->candidates.at[at];
+        uint64_t parts = 0;
+        bool goes = false;
+        for (; i < w->nseats && w->seats[i].node < d->hi; i++)
+            if (w->seats[i].node >= d->lo) {
+                parts += (uint64_t)w->seats[i].frees.gpu;
+                goes = goes || all_go(q, &w->seats[i]);
+            }
+        if (goes && d->tight)
+            d->bound =
+                capped((u128)d->bound + cost - (cost * parts + w->gpus - 1) / w->gpus);
+    }
+}
+
 static void list_candidates(struct question *q)
 {
     struct victims *v = q->v;
+    bool apart = true, tight = false;
+    uint32_t end = 0;
     vec_clear(&v->candidates);
     for (uint32_t i = 0; i < q->ask->ndomains; i++) {
         struct candidate d = {.lo = q->ask->domains[i].lo, .hi = q->ask->domains[i].hi};
         assert(d.lo <= d.hi && d.hi <= v->nnodes);
         d.index = i;
-        uint64_t room = scan(q, d.lo, d.hi);
+        u128 sum;
+        uint64_t room = scan(q, d.lo, d.hi, &sum);
         if (room < q->ask->tasks) {
             if (room > q->ret->most)
                 q->ret->most = (uint32_t)room;
             continue;
         }
-        if (q->ask->ndomains > 1)
+        apart = apart && d.lo >= end;
+        end = d.hi;
+        d.tight = room == q->ask->tasks;
+        tight |= d.tight;
+        if (d.tight)
+            d.bound = capped(sum);
+        else if (q->ask->ndomains > 1)
             d.bound = scan_bound(v->entries.at, v->entries.n, q->ask->tasks);
         vec_push(&v->candidates, d);
     }
+    if (apart && tight && v->candidates.n > 1)
+        for (uint32_t i = 0; i < v->wide.n; i++)
+            pay_gang(q, &v->victims.at[v->wide.at[i]]);
     if (v->candidates.n)
         qsort(v->candidates.at, v->candidates.n, sizeof *v->candidates.at, by_bound);
 }
@@ -521,8 +652,9 @@ static void search(struct question *q)
             unproven(q, d->bound);
             break;
         }
+        u128 sum;
         if (q->ask->ndomains > 1)
-            scan(q, d->lo, d->hi);
+            scan(q, d->lo, d->hi, &sum);
         solve(q, d);
     }
 }

@@ -11,7 +11,8 @@ struct victim {
     uint32_t rate, nseats;
     uint8_t class;
     bool used;
-    struct victims_seat *seats; /* own */
+    uint32_t wide_at;           /* in victims.wide, or VICTIMS_NONE */
+    struct victims_seat *seats; /* own, by node */
 };
 
 /* Share of a victim's weight that a seat carries: its GPUs of the victim's; of a victim
@@ -49,6 +50,7 @@ struct entry {      /* a node in a question */
 struct candidate { /* a domain in a question */
     uint64_t bound;
     uint32_t lo, hi, index;
+    bool tight; /* no more room than tasks */
 };
 
 struct victims {
@@ -57,16 +59,16 @@ struct victims {
     struct cold *cold;
     VEC(struct victim) victims;
     VEC(uint32_t) unused; /* ids */
+    VEC(uint32_t) wide;   /* those with GPUs on several nodes, in no order */
     /* scratch of one question */
     struct hunt hunt;
     VEC(struct entry) entries, core;
     VEC(struct candidate) candidates;
-    VEC(uint64_t) values;
-    VEC(uint32_t) mark; /* by id: see victims_load.c */
+    VEC(uint64_t) values, slack; /* slack: by node, where a question set it */
+    VEC(uint32_t) mark;          /* by id: see victims_load.c */
     VEC(uint32_t) marked;
     VEC(struct local) pick;
     VEC(uint32_t) slots; /* by node, zero between uses */
-    VEC(uint32_t) touched;
 };
 
 /* cost + rate x at, within 0 .. VICTIMS_COST_MAX */

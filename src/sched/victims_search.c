@@ -19,7 +19,10 @@
 
 #include <assert.h>
 
-enum { KNAPSACK_VISITS = 4096 };
+enum {
+    KNAPSACK_VISITS = 4096,
+    ASCENTS = 8, /* rounds of better shares */
+};
 
 const struct weight weight_inf = {~(u128)0 >> 1, 0};
 
@@ -57,6 +60,11 @@ static struct weight weight_over(struct weight a, uint32_t k)
     u128 mid = rest << 64 | (uint64_t)(a.lo >> 64);
     u128 low = (mid % k) << 64 | (uint64_t)a.lo;
     return (struct weight){a.hi / k, (mid / k) << 64 | (uint64_t)(low / k)};
+}
+
+static bool weight_zero(struct weight a)
+{
+    return !a.hi && !a.lo;
 }
 
 /* ---- rooms ---- */
@@ -358,7 +366,8 @@ static uint32_t pieces_split(struct hunt_piece *p, uint32_t n, uint32_t tasks)
 struct spread {
     struct weight bound;
     bool can, exact;
-    uint64_t slope; /* cost of the last task, rounded up */
+    uint64_t slope;      /* cost of the last task, rounded up */
+    struct weight theta; /* and its weight, rounded down */
 };
 
 /* Least weight of exactly n tasks: table[m] over the nodes so far, choice[node][m]. */
@@ -427,6 +436,7 @@ static struct spread spread_tasks(struct hunt *h)
     }
     const struct hunt_piece *p = &h->pieces.at[last];
     r.slope = slope_cost(p);
+    r.theta = weight_over(p->rise, p->run);
     h->take.at[p->node] = p->to - p->run + left;
     r.bound = weight_add(r.bound, weight_over(weight_times(p->rise, left), p->run));
     r.exact = left == p->run;
@@ -551,6 +561,86 @@ static void branch(struct hunt *h, bool root)
     decide(h, victim, HUNT_OPEN);
 }
 
+/* ---- better shares ---- */
+
+/* The least of price - theta x tasks over a node's stair; *ret_below: it is negative,
+ * and the amount is returned positive. */
+static struct weight node_excess(const struct hunt *h, uint32_t node,
+                                 struct weight theta, bool *ret_below)
+{
+    const struct hunt_node *n = &h->nodes.at[node];
+    struct weight best = weight_inf, value = {0};
+    *ret_below = false;
+    for (uint32_t s = 0; s < n->cap; s++) {
+        const struct hunt_step *st = &h->stairs.at[n->stair + s];
+        value = weight_add(value, theta);
+        if (!st->can)
+            break;
+        bool below = weight_cmp(st->weight, value) < 0;
+        struct weight x =
+            below ? weight_sub(value, st->weight) : weight_sub(st->weight, value);
+        if (below ? !*ret_below || weight_cmp(x, best) > 0
+                  : !*ret_below && weight_cmp(x, best) < 0)
+            best = x;
+        *ret_below |= below;
+    }
+    return best;
+}
+
+static struct weight weight_least(struct weight a, struct weight b)
+{
+    return weight_cmp(a, b) < 0 ? a : b;
+}
+
+/* Take the victim's share from nodes dearer than theta, down to theta, and from what is
+ * spare; give it to nodes that are cheaper, up to theta. The bound at theta,
+ * tasks x theta + the sum of what nodes cost less than it, only grows. */
+static bool move_shares(struct hunt *h, struct hunt_victim *v, struct weight theta)
+{
+    bool below, moved = false;
+    for (uint32_t give = 0; give < 2; give++)
+        for (uint32_t i = 0; i < v->nseats; i++) {
+            const struct hunt_seat *seat = &h->seats.at[v->first + i];
+            struct hunt_local *l = &h->locals.at[seat->local];
+            if (give && weight_zero(v->spare))
+                return moved;
+            struct weight x = node_excess(h, seat->node, theta, &below);
+            if (below != give)
+                continue;
+            x = weight_least(x, give ? v->spare : l->share);
+            if (weight_zero(x))
+                continue;
+            l->share = give ? weight_add(l->share, x) : weight_sub(l->share, x);
+            v->spare = give ? weight_sub(v->spare, x) : weight_add(v->spare, x);
+            price_node(h, seat->node);
+            moved |= give;
+        }
+    return moved;
+}
+
+/* Shares by GPUs are a first guess: improve them while the bound leaves a gap. */
+static void ascend(struct hunt *h)
+{
+    for (uint32_t round = 0; round < ASCENTS; round++) {
+        struct spread s = spread_tasks(h);
+        if (!s.can || weight_cmp(s.bound, h->best) >= 0)
+            return;
+        struct weight w = selection_weight(h);
+        if (weight_cmp(w, h->best) < 0)
+            keep_best(h, w);
+        if (most_unpaid(h) == VICTIMS_NONE || (round && h->steps > h->limit))
+            return;
+        if (!round && h->spare)
+            h->spare(h->spare_arg);
+        bool moved = false;
+        for (uint32_t i = 0; i < h->victims.n; i++)
+            if (h->victims.at[i].shared)
+                moved |= move_shares(h, &h->victims.at[i], s.theta);
+        if (!moved)
+            return;
+    }
+}
+
 /* ---- loading's end ---- */
 
 static int by_tie(const void *a, const void *b)
@@ -585,6 +675,7 @@ static void share_out(struct hunt *h)
         struct hunt_victim *v = &h->victims.at[i];
         v->state = HUNT_OPEN;
         v->seen = 0;
+        v->spare = (struct weight){0};
         uint64_t parts = 0;
         struct weight given = {0};
         struct weight each = {0};
@@ -621,6 +712,7 @@ void hunt_run(struct hunt *h, struct weight below, uint64_t limit)
     }
     vec_resize(&h->take, h->nodes.n);
     h->limit = h->steps + limit;
+    ascend(h);
     branch(h, true);
 }
 

@@ -39,9 +39,10 @@ struct hunt_victim {
     struct weight weight;
     uint32_t first, nseats; /* in hunt.seats: the nodes of the hunt where it stands */
     enum hunt_state state;
-    bool shared;        /* it stands on more than one node of the domain */
-    uint32_t seen;      /* scratch: hunt.epoch when it was met */
-    struct weight paid; /* scratch */
+    bool shared;         /* it stands on more than one node of the domain */
+    uint32_t seen;       /* scratch: hunt.epoch when it was met */
+    struct weight paid;  /* scratch */
+    struct weight spare; /* of its weight, not shared out to nodes of the hunt */
 };
 
 struct hunt_local {
@@ -90,6 +91,10 @@ struct hunt {
     uint32_t epoch;
     bool dropped; /* loading left victims out: a node has more than HUNT_LOCALS */
     uint64_t steps, limit;
+    /* Sets victims[].spare: what the shares of nodes outside the hunt can do without.
+     * Asked at most once a run, where the first bound leaves a gap; NULL: nothing. */
+    void (*spare)(void *arg);
+    void *spare_arg;
     struct weight sunk; /* of those that go */
     /* out */
     bool found, cut, rough; /* cut: the limit; rough: a node was not priced exactly */

@@ -1,0 +1,348 @@
+/* decide_reclaim.c - takes room back for who has a right to it: one plan of stops and a hold
+ *
+ * A refused gang with a right (rights.h) looks for the cheapest running work that may go for
+ * it (victims.h), near first: its own queue, then under the parent, up to the root. What is
+ * found is tried out: the victims' room is given back, the gang is placed, and victims that
+ * no seat touches are dropped. A plan is complete when it is decided: the victims' stops and
+ * the hold of their room bear one plan number, and the room goes to nobody else. With
+ * `preempt: order` who may go is whoever comes later in the order.
+ * A refusal costs at most one search a scope, bounded in counted steps.
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
+
+#include "base/hash.h"
+#include "sched/decide.h"
+#include "sched/runners.h"
+
+#define US_PER_HOUR (3600 * INT64_C(1000000))
+
+struct reclaim {
+    struct pass *p;
+    struct sched *s;
+    uint32_t gang;  /* for whom */
+    uint32_t scope; /* queue under which victims may stand */
+    struct victims_answer answer;
+    VEC(struct victims_domain) domains;
+    VEC(struct runner) victims;
+    uint32_t shape;
+};
+
+static bool is_under(const struct sched *s, uint32_t leaf, uint32_t top)
+{
+    for (uint32_t n = leaf; n != QUEUE_NONE; n = s->quota.nodes.at[n].parent)
+        if (n == top)
+            return true;
+    return false;
+}
+
+static bool is_protected(const struct sched *s, uint32_t gang)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    const struct job *j = &s->jobs.at[g->job];
+    int64_t protect = j->protect_us ? j->protect_us : s->policy.protect_us;
+    if (g->phase == GANG_LAUNCHING)
+        return true;
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        uint32_t c = gang_slot((struct sched *)s, gang, i)->claim;
+        if (c != NONE && s->claims.at[c].phase == CLAIM_RUNNING)
+            return s->at - s->claims.at[c].since < protect;
+    }
+    return true;
+}
+
+static bool right_allows(const struct sched *s, uint32_t gang, const struct runner *v)
+{
+    const struct job *b = &s->jobs.at[s->gangs.at[gang].job];
+    const struct job *j = &s->jobs.at[s->gangs.at[v->gang].job];
+    bool listed = v->gang < s->owed.listed.n && s->owed.listed.at[v->gang];
+    uint32_t marks = listed ? s->owed.units.at[v->gang].marks : 0;
+    if (v->slot != NONE)
+        return true; /* members above the minimum are lent */
+    if (s->owed.units.at[gang].marks & RIGHTS_K1) {
+        if (marks & RIGHTS_K1)
+            return false;
+        return j->qnode != b->qnode || s->policy.within == WITHIN_ANY ||
+               j->priority < b->priority;
+    }
+    return !(marks & (RIGHTS_K1 | RIGHTS_K2)) && j->priority < b->priority;
+}
+
+static bool allowed(void *arg, uint32_t victim)
+{
+    const struct reclaim *rc = arg;
+    const struct sched *s = rc->s;
+    struct runner v = runner_of(s, victim);
+    const struct job *j = &s->jobs.at[s->gangs.at[v.gang].job];
+    if (v.gang == rc->gang || !j->preemptible || j->budget == 0 ||
+        s->quota.nodes.at[j->qnode].authority < AUTHORITY_EVICT ||
+        !is_under(s, j->qnode, rc->scope) || is_protected(s, v.gang))
+        return false;
+    if (s->policy.preempt == PREEMPT_ORDER)
+        return gang_outranks(s, rc->gang, v.gang);
+    return right_allows(s, rc->gang, &v);
+}
+
+static bool usable(void *arg, uint32_t rank)
+{
+    const struct reclaim *rc = arg;
+    struct sched *s = rc->s;
+    uint32_t node = s->cluster->order[rank];
+    const struct node *n = &s->cluster->nodes[node];
+    const struct shape *sh = &s->shapes.at[rc->shape].shape;
+    uint64_t types = shape_typemask(s, rc->shape);
+    return (n->type == TYPE_ANY || sh->gpu_mode == GPU_NONE || types >> n->type & 1) &&
+           node_eligible(s, sh, node);
+}
+
+/* Its widest leaf, and how many tasks it has in all at the minimum. */
+static void ask_make(struct reclaim *rc, struct victims_ask *ask)
+{
+    struct sched *s = rc->s;
+    const struct tree_root *root = gang_root(s, &s->gangs.at[rc->gang]);
+    const struct tree *t = gang_tree(s, &s->gangs.at[rc->gang]);
+    const struct cluster *c = s->cluster;
+    for (uint32_t i = root->leaf0; i < root->leaf0 + root->nleaves; i++) {
+        const struct shape *sh = &s->shapes.at[t->leaves[i].shape].shape;
+        int64_t gpus = sh->gpu_mode == GPU_WHOLE ? sh->gpu_count : 0;
+        ask->tasks += t->leaves[i].copies * t->leaves[i].per_min;
+        if (i == root->leaf0 || gpus > ask->need.gpu) {
+            rc->shape = t->leaves[i].shape;
+            ask->need = (struct victims_room){gpus, sh->cpu_milli, sh->mem_bytes};
+        }
+    }
+    word_t level = t->groups[root->group].required;
+    uint32_t depth = level ? level_depth(s, level) : 0, lo = 0, hi = 1;
+    if (depth == UINT32_MAX)
+        depth = 0;
+    if (depth > c->nlevels) {
+        for (uint32_t r = 0; r < c->nranks; r++)
+            vec_push(&rc->domains, ((struct victims_domain){r, r + 1}));
+    } else {
+        domain_span(c, 0, depth, &lo, &hi);
+        for (uint32_t d = lo; d < hi; d++)
+            vec_push(&rc->domains, ((struct victims_domain){c->domains[d].rank_lo,
+                                                            c->domains[d].rank_hi}));
+    }
+    ask->domains = rc->domains.at;
+    ask->ndomains = rc->domains.n;
+    ask->at = s->at;
+    ask->classes = ~UINT64_C(0);
+    ask->allowed = allowed;
+    ask->usable = usable;
+    ask->arg = rc;
+}
+
+/* --- trying it out --- */
+
+static void victim_lift(struct sched *s, const struct runner *v, bool lift)
+{
+    uint32_t n = s->gangs.at[v->gang].nslots;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t slot = lift ? i : n - 1 - i;
+        uint32_t id = gang_slot(s, v->gang, slot)->claim;
+        if (id == NONE || (v->slot != NONE && v->slot != slot) || !s->claims.at[id].taken ||
+            s->claims.at[id].phase == CLAIM_PLANNED)
+            continue;
+        const struct claim *c = &s->claims.at[id];
+        if (lift)
+            cluster_give(s->cluster, &c->use);
+        else
+            cluster_take(s->cluster, &c->use);
+        if (s->shapes.at[c->shape].tagged)
+            tally_claim(s, c->shape, c->use.node, lift ? -1 : 1);
+    }
+}
+
+static bool try_out(struct reclaim *rc)
+{
+    struct sched *s = rc->s;
+    struct why why;
+    for (uint32_t i = 0; i < rc->victims.n; i++)
+        victim_lift(s, &rc->victims.at[i], true);
+    bool ok = place_gang(s, rc->gang, &why);
+    for (uint32_t i = rc->victims.n; i-- > 0;)
+        victim_lift(s, &rc->victims.at[i], false);
+    return ok;
+}
+
+static bool touches(const struct sched *s, const struct runner *v)
+{
+    for (uint32_t i = 0; i < s->gangs.at[v->gang].nslots; i++) {
+        uint32_t id = gang_slot((struct sched *)s, v->gang, i)->claim;
+        if (id == NONE || (v->slot != NONE && v->slot != i))
+            continue;
+        for (uint32_t k = 0; k < s->scratch->plan.n; k++)
+            if (s->scratch->plan.at[k].use.node == s->claims.at[id].use.node)
+                return true;
+    }
+    return false;
+}
+
+/* Victims without which the seats stand as well are left alone. */
+static void spare_untouched(struct reclaim *rc)
+{
+    uint32_t keep = 0;
+    for (uint32_t i = 0; i < rc->victims.n; i++)
+        if (touches(rc->s, &rc->victims.at[i]))
+            rc->victims.at[keep++] = rc->victims.at[i];
+    rc->victims.n = keep;
+}
+
+static bool victims_take(struct reclaim *rc)
+{
+    vec_clear(&rc->victims);
+    for (uint32_t i = 0; i < rc->answer.victims.n; i++)
+        vec_push(&rc->victims, runner_of(rc->s, rc->answer.victims.at[i]));
+    /* a gang that goes whole takes its members above the minimum with it */
+    for (uint32_t i = 0; i < rc->victims.n; i++) {
+        if (rc->victims.at[i].slot == NONE)
+            continue;
+        for (uint32_t k = 0; k < rc->victims.n; k++) {
+            if (rc->victims.at[k].gang != rc->victims.at[i].gang ||
+                rc->victims.at[k].slot != NONE)
+                continue;
+            rc->victims.at[i] = rc->victims.at[--rc->victims.n];
+            i--;
+            break;
+        }
+    }
+    return rc->victims.n > 0;
+}
+
+/* --- is it legal, and within what may be evicted --- */
+
+static bool is_legal(struct reclaim *rc)
+{
+    struct sched *s = rc->s;
+    if (s->policy.preempt == PREEMPT_ORDER)
+        return true;
+    struct rights_pool pool = owed_pool(s);
+    VEC(uint32_t) ids = {0};
+    for (uint32_t i = 0; i < rc->victims.n; i++) {
+        uint32_t g = rc->victims.at[i].gang;
+        if (rc->victims.at[i].slot == NONE && g < s->owed.listed.n && s->owed.listed.at[g])
+            vec_push(&ids, g);
+    }
+    struct rights_plan plan = {.unit = rc->gang, .victims = ids.at, .nvictims = ids.n,
+                               .within_any = s->policy.within == WITHIN_ANY};
+    struct rights_use use = {0};
+    uint32_t at;
+    rights_use_setup(&use, s->quota.nodes.n, s->quota.nresources);
+    for (uint32_t n = 0; n < s->quota.nodes.n; n++)
+        for (uint32_t r = 0; r < s->quota.nresources; r++)
+            use.at[n * s->quota.nresources + r] = s->quota.nodes.at[n].use[r];
+    bool legal = rights_judge(&pool, &s->owed.e, &use, &plan, &at) == RIGHTS_LEGAL;
+    rights_use_done(&use);
+    vec_done(&ids);
+    return legal;
+}
+
+static bool budget_allows(const struct reclaim *rc)
+{
+    const struct sched *s = rc->s;
+    uint32_t whole = 0;
+    for (uint32_t i = 0; i < rc->victims.n; i++)
+        whole += rc->victims.at[i].slot == NONE;
+    if (s->policy.evictions_per_hour == UINT32_MAX)
+        return true;
+    uint32_t done = s->evict_hour == s->at / US_PER_HOUR ? s->evicted : 0;
+    return done + whole <= s->policy.evictions_per_hour;
+}
+
+/* --- the plan --- */
+
+static void stop_victim(struct reclaim *rc, const struct runner *v, uint32_t plan)
+{
+    struct sched *s = rc->s;
+    const struct gang *g = &s->gangs.at[v->gang];
+    const struct job *b = &s->jobs.at[s->gangs.at[rc->gang].job];
+    const struct job *j = &s->jobs.at[g->job];
+    struct task_ref *refs = arena_alloc(&rc->p->out->arena, (g->nslots + 1) * sizeof *refs);
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        uint32_t id = gang_slot(s, v->gang, i)->claim;
+        if (id == NONE || (v->slot != NONE && v->slot != i))
+            continue;
+        if (s->claims.at[id].phase == CLAIM_ISSUED || s->claims.at[id].phase == CLAIM_RUNNING)
+            refs[k++] = pass_task_ref(rc->p, id);
+    }
+    if (k == 0)
+        return;
+    struct record *r = pass_add(rc->p, DE_STOP);
+    r->stop.plan = plan;
+    r->stop.stop = (uint64_t)s->term << 40 | (s->stop_n + 1);
+    r->stop.ntasks = k;
+    r->stop.tasks = refs;
+    r->stop.mode = STOP_PREEMPT;
+    r->stop.first = j->checkpoint == CHECKPOINT_ASKED ? STOP_CHECKPOINT : STOP_NOW;
+    r->stop.grace_us = j->checkpoint == CHECKPOINT_ASKED ? j->ckpt_save_us : 0;
+    r->stop.deadline = s->at + r->stop.grace_us + s->policy.launch_timeout_us;
+    r->why = (struct why){.code = WHY_RECLAIMED, .need = s->scratch->plan.n,
+                          .have = rc->victims.n,
+                          .other = (uint32_t)(rc->answer.cost / US_PER_HOUR),
+                          .who = digest_bytes(b->name, b->name_len, 0)};
+    pass_emit(rc->p);
+}
+
+static void carry_out(struct reclaim *rc)
+{
+    struct sched *s = rc->s;
+    uint32_t plan = s->plan_n + 1, n = s->scratch->plan.n;
+    int64_t grace = 0;
+    struct seat *seats = pass_seats(rc->p, rc->gang);
+    for (uint32_t i = 0; i < rc->victims.n; i++) {
+        const struct job *j = &s->jobs.at[s->gangs.at[rc->victims.at[i].gang].job];
+        if (j->checkpoint == CHECKPOINT_ASKED && j->ckpt_save_us > grace)
+            grace = j->ckpt_save_us;
+        stop_victim(rc, &rc->victims.at[i], plan);
+    }
+    struct record *r = pass_add(rc->p, DE_HOLD);
+    r->hold.plan = plan;
+    r->hold.gang = gang_ref_of(s, rc->gang);
+    r->hold.nseats = n;
+    r->hold.seats = seats;
+    r->hold.until = s->at + grace + s->policy.launch_timeout_us;
+    r->why = (struct why){.code = WHY_RECLAIMED, .need = n, .have = rc->victims.n,
+                          .other = (uint32_t)(rc->answer.cost / US_PER_HOUR)};
+    pass_emit(rc->p);
+}
+
+static void reclaim_done(struct reclaim *rc)
+{
+    victims_answer_done(&rc->answer);
+    vec_done(&rc->domains);
+    vec_done(&rc->victims);
+}
+
+static bool find(struct reclaim *rc, struct victims *index, const struct victims_ask *ask)
+{
+    rc->p->questions++;
+    victims_find(index, ask, &rc->answer);
+    if (rc->answer.verdict != VICTIMS_FOUND || !victims_take(rc) || !try_out(rc))
+        return false;
+    spare_untouched(rc);
+    return rc->victims.n > 0 && is_legal(rc) && budget_allows(rc);
+}
+
+bool pass_reclaim(struct pass *p, uint32_t gang)
+{
+    struct sched *s = p->s;
+    const struct job *j = &s->jobs.at[s->gangs.at[gang].job];
+    if (s->policy.preempt == PREEMPT_NONE ||
+        (s->policy.preempt == PREEMPT_RIGHTS && !s->gangs.at[gang].right))
+        return false;
+    struct reclaim rc = {.p = p, .s = s, .gang = gang};
+    struct victims_ask ask = {0};
+    struct victims *index = runners_ready(s);
+    bool ok = false;
+    ask_make(&rc, &ask);
+    uint32_t scope = s->policy.preempt == PREEMPT_ORDER ? 0 : j->qnode;
+    for (; !ok && scope != QUEUE_NONE && ask.tasks; scope = s->quota.nodes.at[scope].parent) {
+        rc.scope = scope;
+        ok = find(&rc, index, &ask);
+    }
+    if (ok)
+        carry_out(&rc);
+    reclaim_done(&rc);
+    return ok;
+}
