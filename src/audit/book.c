@@ -163,23 +163,29 @@ static void gangs_add(struct bjob *j)
     j->gangs_left = j->ngangs;
 }
 
-struct bjob *book_job_add(struct audit *a, const struct job_spec *spec)
+void book_tree(struct bjob *j, const struct job_spec *spec)
 {
-    struct bjob *j = mem_zero(sizeof *j);
-    j->spec = *spec;
-    j->spec.name = arena_str(&j->mem, spec->name);
     j->spec.groups = COPY(&j->mem, struct group_spec, spec->groups, spec->ngroups);
-    j->spec.shapes = COPY(&j->mem, struct shape, spec->shapes, spec->nshapes);
-    j->spec.request = arena_str(&j->mem, spec->request);
-    j->spec.blob = (struct str){0};
-    j->saved_at = INT64_MIN;
     j->roots = arena_zero(&j->mem, spec->ngroups * sizeof *j->roots);
+    j->nroots = j->ngangs = 0;
     for (uint16_t g = 0; g < spec->ngroups; g++) {
         uint16_t whole = job_spec_whole_of(&j->spec, g);
         if (whole == g || (whole == GROUP_NONE && spec->groups[g].shape != GROUP_NONE))
             root_add(j, g);
     }
     gangs_add(j);
+}
+
+struct bjob *book_job_add(struct audit *a, const struct job_spec *spec)
+{
+    struct bjob *j = mem_zero(sizeof *j);
+    j->spec = *spec;
+    j->spec.name = arena_str(&j->mem, spec->name);
+    j->spec.shapes = COPY(&j->mem, struct shape, spec->shapes, spec->nshapes);
+    j->spec.request = arena_str(&j->mem, spec->request);
+    j->spec.blob = (struct str){0};
+    j->saved_at = INT64_MIN;
+    book_tree(j, spec);
     j->pos = a->jobs.n;
     vec_push(&a->jobs, j);
     strmap_put(&a->job_ids, j->spec.name, j->pos);
@@ -203,6 +209,7 @@ void book_job_drop(struct audit *a, struct bjob *j)
     for (uint32_t i = 0; a->strays.n && i < a->claims.n; i++) /* they keep their room */
         if (a->claims.at[i]->gang && a->claims.at[i]->gang->job == j)
             a->claims.at[i]->gang = NULL;
+    early_end(a, j, false);
     strmap_del(&a->job_ids, j->spec.name);
     struct bjob *last = a->jobs.at[--a->jobs.n];
     if (last != j) {
@@ -260,6 +267,8 @@ void book_claim_drop(struct audit *a, struct bclaim *c)
         struct bslot *s = &c->gang->slots[c->slot];
         if (s->claim == c)
             s->claim = NULL;
+        if (c->extra && (c->phase == BP_PLANNED || c->phase == BP_ISSUED))
+            c->gang->target--; /* its gang is whole without it */
         if (c->phase != BP_PLANNED && c->launch > s->last_launch)
             s->last_launch = c->launch;
     }
@@ -391,6 +400,9 @@ void book_done(struct audit *a)
     vec_done(&a->nodes);
     vec_done(&a->jobs);
     vec_done(&a->claims);
+    while (a->early.n)
+        early_lose(a, a->early.at[0].task);
+    vec_done(&a->early);
     vec_done(&a->slot_at);
     vec_done(&a->slot_at_free);
     vec_done(&a->types);

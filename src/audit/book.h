@@ -36,6 +36,7 @@ struct bclaim {
     bool taken; /* a planned claim: its room is free now and is its own */
     bool fresh; /* decided in the pass at hand */
     bool doubt; /* a constraint did not hold when it was decided */
+    bool extra; /* not up yet, of a gang that was whole without it */
     uint64_t launch, stop;
     int64_t since;     /* running since; else in this phase since */
     int64_t useful_to; /* ending: when it stopped being useful */
@@ -71,6 +72,8 @@ struct bgang {
     bool whole;                      /* all its members run, or are done */
     bool over, waits, pends, failed; /* pends: waits and may be tried */
     bool said;
+    bool up;       /* was whole, and has lost nobody since */
+    bool raised;   /* below a new minimum, and not whole since */
     bool short_;   /* below its minimum while it holds room */
     bool launched; /* in the pass at hand: its layout is checked at its end */
     bool first;    /* ... and it waited before */
@@ -128,6 +131,16 @@ struct bnode {
     uint32_t pos; /* in audit.nodes */
 };
 
+struct bearly { /* a task that was offered before there is a place for it */
+    struct bjob *job;
+    uint16_t group;
+    uint32_t copy;
+    struct slot_ref slot;
+    struct str task;     /* own copy */
+    struct shape *shape; /* own copy, or NULL */
+    bool gated, seen;
+};
+
 struct slot_at {
     struct bgang *gang;
     uint32_t slot;
@@ -154,6 +167,7 @@ struct audit {
     struct strmap slot_ids;      /* task name -> index in slot_at */
     VEC(struct slot_at) slot_at;
     VEC(uint32_t) slot_at_free;
+    VEC(struct bearly) early;
     VEC(struct btype *) types;
     VEC(struct bnode *) touched;
     VEC(struct bgang *) launched; /* gangs of the pass at hand; NULL: gone since */
@@ -189,6 +203,8 @@ const struct shape *book_shape(const struct bgang *g, uint32_t slot);
 void book_slot_task(struct audit *a, struct bgang *g, uint32_t slot, struct str task);
 struct bjob *book_job_add(struct audit *a, const struct job_spec *spec);
 void book_job_drop(struct audit *a, struct bjob *j);
+/* Roots and empty gangs for the counts of spec; the old ones stay in the job's memory. */
+void book_tree(struct bjob *j, const struct job_spec *spec);
 struct bclaim *book_claim_add(struct audit *a, struct bgang *g, uint32_t slot,
                               enum bphase phase);
 void book_claim_drop(struct audit *a, struct bclaim *c);
@@ -243,6 +259,13 @@ void told_job(struct audit *a, const struct record *r);
 void told_sync(struct audit *a, const struct record *r);
 void tasks_fold(struct audit *a, const struct record *r);
 struct bclaim *tasks_find(const struct audit *a, const struct task_ref *t);
+struct str tasks_key(const struct task_ref *t, char out[400]);
+
+/* counts.c */
+void told_counts(struct audit *a, struct bjob *j, const struct job_spec *spec);
+void early_offer(struct audit *a, const struct record *r);
+void early_lose(struct audit *a, struct str task);
+void early_end(struct audit *a, const struct bjob *j, bool unseen); /* of a job, or unseen */
 
 /* members.c: what a gang's claims make of it */
 struct tally {
@@ -257,6 +280,10 @@ void bgang_seated(struct audit *a,
 void bgang_wait(struct audit *a, struct bgang *g);
 void backoffs_end(struct audit *a); /* at a border: whose back-off is over pends */
 void bgang_unsay(struct audit *a, struct bgang *g);
+void bgang_unpend(struct audit *a, struct bgang *g); /* makes no demand */
+void bgang_unwait(struct audit *a, struct bgang *g);
+void bgang_recounted(struct audit *a, struct bgang *g); /* its slots follow new counts */
+uint32_t bgang_lacks(const struct bgang *g); /* members for its minimum */
 void bgang_say(struct audit *a, struct bgang *g, const struct why *why);
 void bgang_shrink(struct bgang *g);
 bool bgang_is_short(const struct bgang *g);

@@ -229,6 +229,14 @@ static int slot_check(struct audit *a, struct bgang *g, uint32_t slot)
 
 static int counts_check(struct audit *a, const struct bgang *g)
 {
+    bool more = false;
+    for (uint32_t i = 0; i < g->nslots; i++)
+        more |= g->slots[i].claim && g->slots[i].claim->fresh;
+    if (more && g->raised && bgang_lacks(g))
+        return audit_bad(a,
+                         "protocol: " STR_FMT
+                         " gets members for its new minimum, but %u are missing",
+                         STR_ARG(g->job->spec.name), bgang_lacks(g));
     for (uint32_t i = 0; i < g->nleaves; i++) {
         const struct bleaf *l = &g->leaves[i];
         for (uint32_t copy = 0; copy < l->copies; copy++) {

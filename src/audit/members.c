@@ -90,6 +90,11 @@ static void set_pends(struct audit *a, struct bgang *g, bool pends)
     a->pending_milli += pends ? wants_milli(g) : -wants_milli(g);
 }
 
+void bgang_unpend(struct audit *a, struct bgang *g)
+{
+    set_pends(a, g, false);
+}
+
 void bgang_unsay(struct audit *a, struct bgang *g)
 {
     if (g->waits && g->said)
@@ -119,6 +124,11 @@ static void set_waits(struct audit *a, struct bgang *g, bool waits)
         a->unsaid--;
     g->waits = false;
     set_pends(a, g, false);
+}
+
+void bgang_unwait(struct audit *a, struct bgang *g)
+{
+    set_waits(a, g, false);
 }
 
 void bgang_wait(struct audit *a, struct bgang *g)
@@ -211,7 +221,7 @@ static void empty(struct audit *a, struct bgang *g)
         g->slots[i].started = g->slots[i].ready = false;
     if (g->failed && j->spec.backoff_us)
         g->not_before = a->at + j->spec.backoff_us;
-    g->failed = g->short_ = false;
+    g->failed = g->short_ = g->up = g->raised = false;
     g->target = 0;
     g->launch_by = g->grace_until = 0;
     bgang_wait(a, g);
@@ -265,7 +275,7 @@ void bgang_grace(struct audit *a, struct bgang *g)
 }
 
 /* What the leaves lack of their minima, counting all members that are there or come. */
-static uint32_t lacks(const struct bgang *g)
+uint32_t bgang_lacks(const struct bgang *g)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < g->nleaves; i++) {
@@ -308,10 +318,14 @@ static void changed(struct audit *a, struct bgang *g, bool fact)
         drop_planned(a, g);
     have = t.issued + t.running + t.planned + g->done;
     if (fact && !won && t.issued + t.running && have >= g->target && have < g->nslots)
-        g->target = have + lacks(g); /* enough in all, but of the wrong leaf */
+        g->target = have + bgang_lacks(g); /* enough in all, but of the wrong leaf */
     bool whole = t.running + g->done >= g->target && !t.ending && !t.issued && !won;
     if (whole)
-        g->failed = false; /* its failure is overcome: no back-off for it */
+        g->up = true;
+    else if (have < g->target || t.issued + t.running == 0 || won)
+        g->up = false;
+    if (whole)
+        g->failed = g->raised = false; /* its failure is overcome: no back-off for it */
     else if (g->whole && fact)
         g->grace_until = latest(g->grace_until, a->at + a->repair_grace_us);
     g->whole = whole;
@@ -327,6 +341,32 @@ static void changed(struct audit *a, struct bgang *g, bool fact)
 void bgang_changed(struct audit *a, struct bgang *g)
 {
     changed(a, g, true);
+}
+
+/* A gang that waits waits for the new counts; one that holds room aims at no more than
+ * it wants or has, and at no less than its minimum. */
+void bgang_recounted(struct audit *a, struct bgang *g)
+{
+    if (g->over)
+        return;
+    if (g->waits && g->done && g->done == g->nslots) {
+        gang_over(a, g); /* nothing of it is left to be run */
+        return;
+    }
+    if (g->waits || g->target == 0) { /* or it is new */
+        bgang_wait(a, g);
+        return;
+    }
+    struct tally t = bgang_tally(g);
+    uint32_t have = t.issued + t.running + t.planned + g->done, want = 0;
+    for (uint32_t i = 0; i < g->nleaves; i++)
+        want += g->leaves[i].copies * g->leaves[i].want;
+    want = want > have ? want : have;
+    g->target = g->target < want ? g->target : want;
+    g->target = g->target > minimum(g) ? g->target : minimum(g);
+    g->raised = bgang_lacks(g) > 0;
+    bgang_grace(a, g);
+    bgang_changed(a, g);
 }
 
 void bgang_seated(struct audit *a, struct bgang *g)

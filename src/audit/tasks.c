@@ -16,7 +16,7 @@ struct found {
     struct bclaim *claim;
 };
 
-static struct str key_of(const struct task_ref *t, char out[400])
+struct str tasks_key(const struct task_ref *t, char out[400])
 {
     if (t->task.len)
         return t->task;
@@ -30,7 +30,7 @@ static struct found find(const struct audit *a, const struct task_ref *t)
 {
     char text[400];
     struct found f = {NULL, UINT32_MAX, NULL};
-    uint32_t at = strmap_get(&a->strays, key_of(t, text));
+    uint32_t at = strmap_get(&a->strays, tasks_key(t, text));
     if (at != MAP_NONE) {
         f.claim = a->claims.at[at];
         f.gang = f.claim->gang;
@@ -113,7 +113,7 @@ static void adopt(struct audit *a, const struct record *r, struct found f)
     move(a, r, c);
     if (!ours) {
         char text[400];
-        book_claim_key(a, c, key_of(t, text));
+        book_claim_key(a, c, tasks_key(t, text));
         return;
     }
     if (t->task.len)
@@ -211,6 +211,9 @@ static void ended(struct audit *a, const struct record *r, struct found f)
     bool stray = c->phase == BP_STRAY, ours = c->ours;
     if (how != ENDED_DONE && !stray)
         room_lost(a, c);
+    c->extra = false; /* it was there: its gang has lost it */
+    if (how != ENDED_DONE && g && !stray && g->job->spec.on_loss == LOSS_GANG)
+        g->raised = false;
     book_claim_drop(a, c);
     if (how == ENDED_LOST && n) {
         n->unsynced = true;
@@ -268,8 +271,12 @@ static void stop_refused(struct audit *a, const struct record *r, struct found f
 
 static void offered(struct audit *a, const struct record *r, struct found f)
 {
-    if (!f.gang || a->caps & CAP_MAKE || (f.claim && f.claim->phase != BP_PLANNED))
+    if (a->caps & CAP_MAKE || (f.claim && f.claim->phase != BP_PLANNED))
         return;
+    if (!f.gang) {
+        early_offer(a, r);
+        return;
+    }
     struct bslot *s = &f.gang->slots[f.slot];
     if (s->task.len && !str_eq(s->task, r->task_offered.ref.task))
         return; /* the slot has another task */
@@ -306,6 +313,8 @@ static void gone(struct audit *a, const struct record *r, struct found f)
 
 void tasks_fold(struct audit *a, const struct record *r)
 {
+    if (r->kind == EV_TASK_GONE || r->kind == EV_TASK_ENDED)
+        early_lose(a, r->task_ended.ref.task);
     struct found f =
         find(a, &r->task_at.ref); /* every task event begins with its ref */
     switch (r->kind) {

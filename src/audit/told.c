@@ -245,8 +245,9 @@ void told_node(struct audit *a, const struct record *r)
 static void job_set(struct audit *a, const struct job_spec *spec)
 {
     struct bjob *j = book_job(a, spec->name);
-    if (j) { /* the same job again; what may change of it is nothing we check */
+    if (j) { /* the same job again; but for its counts, nothing that may change is checked */
         j->seen = true;
+        told_counts(a, j, spec);
         return;
     }
     for (uint32_t i = 0; spec->request.len && i < a->jobs.n; i++)
@@ -330,6 +331,8 @@ static void sync_begin(struct audit *a, struct bnode *n)
         for (uint32_t k = 0; k < a->jobs.at[i]->ngangs; k++)
             for (uint32_t m = 0; m < a->jobs.at[i]->gangs[k].nslots; m++)
                 a->jobs.at[i]->gangs[k].slots[m].seen = false;
+    for (uint32_t i = 0; i < a->early.n; i++)
+        a->early.at[i].seen = false;
     a->synced = false;
     a->syncing = true;
     for (uint32_t i = 0; i < a->nodes.n; i++)
@@ -353,6 +356,8 @@ static void claim_vanish(struct audit *a, struct bclaim *c)
     s->offered = s->gated = s->started = s->ready = false;
     book_slot_task(a, g, slot, (struct str){0});
     g->robbed = true;
+    if (g->job->spec.on_loss == LOSS_GANG)
+        g->raised = false;
 }
 
 /* Offered tasks that the sync did not name are not there. */
@@ -384,6 +389,7 @@ static void world_synced(struct audit *a, uint32_t caps)
     for (uint32_t i = a->jobs.n; !(caps & CAP_MAKE) && i-- > 0;)
         if (!a->jobs.at[i]->seen && !a->jobs.at[i]->cancelled)
             bjob_stop(a, a->jobs.at[i]);
+    early_end(a, NULL, true);
     for (uint32_t i = 0; i < a->jobs.n; i++) {
         for (uint32_t k = 0; k < a->jobs.at[i]->ngangs; k++) {
             struct bgang *g = &a->jobs.at[i]->gangs[k];

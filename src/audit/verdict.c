@@ -79,6 +79,7 @@ static void seat_fold(struct audit *a, struct bgang *g, const struct seat *seat,
         c->fresh = true; /* room that was held before was judged then */
     }
     book_claim_phase(a, c, phase);
+    c->extra |= g->up;
     c->launch = launch;
     c->asked = c->ours = false;
     c->retry_at = 0;

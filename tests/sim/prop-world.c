@@ -281,6 +281,34 @@ static void offer_job(struct prop *p, struct records *out, const struct prop_job
     }
 }
 
+/* Other counts for some of a job's groups: more, fewer, another minimum. Where others make
+ * the tasks, some are seen before the core hears of it. */
+static void job_recount(struct prop *p, struct records *out, struct prop_job *j)
+{
+    struct group_spec *groups = (struct group_spec *)j->spec.groups;
+    struct group_spec old[JOB_GROUPS_PROP];
+    memcpy(old, groups, sizeof old);
+    for (uint32_t g = 0; g < j->spec.ngroups; g++) {
+        struct count *c = &groups[g].count;
+        if (chance(p, 400))
+            continue;
+        uint32_t step = c->step ? c->step : 1;
+        c->min = chance(p, 500) ? c->min : (uint32_t)below(p, 9);
+        c->want = c->min + step * (uint32_t)below(p, chance(p, 500) ? 1 : 4);
+        c->max = c->want + step * (uint32_t)below(p, chance(p, 500) ? 1 : 3);
+    }
+    if (job_spec_check(&j->spec, NULL)) {
+        memcpy(groups, old, sizeof old);
+        return;
+    }
+    if (p->guest && chance(p, 600))
+        offer_job(p, out, j, 700);
+    if (chance(p, 900))
+        scene_job_set(p, out, j);
+    if (p->guest && chance(p, 600))
+        offer_job(p, out, j, 900);
+}
+
 static void job_step(struct prop *p, struct records *out)
 {
     struct prop_job *j = &p->jobs[below(p, PROP_JOBS)];
@@ -309,9 +337,11 @@ static void job_step(struct prop *p, struct records *out)
         if (chance(p, 500))
             j->spec.priority = (int32_t)below(p, 3);
         scene_job_set(p, out, j);
-    } else if (x < 40 && p->guest) {
+    } else if (x < 24) {
+        job_recount(p, out, j);
+    } else if (x < 44 && p->guest) {
         offer_job(p, out, j, 200);
-    } else if (x < 43) {
+    } else if (x < 47) {
         struct record *r =
             scene_add(out, chance(p, 500) ? EV_BUDGET_SET : EV_SIGNAL, p->at);
         r->budget_set.job = arena_str(&out->arena, str_of(j->name));
