@@ -165,6 +165,10 @@ int history_read(struct history *ret, const char *path, const struct journal_poi
     h.sched = base.sched;
     h.seq = base.seq;
     h.at = h.start;
+    struct job_look j;
+    for (uint32_t i = 0; i < sched_look_jobs(h.sched); i++)
+        if (sched_look_job(h.sched, i, &j))
+            name_seen(&h, j.name); /* of a snapshot */
     rc = journal_reader_open(&r, path, base.seq, NULL, err);
     if (!rc) {
         rc = read_frames(&h, r, to, str_of(job), err);

@@ -11,6 +11,7 @@ static const struct cmd *const commands[] = {
     &cmd_cluster,
     &cmd_replay,
     &cmd_why,
+    &cmd_whatif,
     &cmd_help,
     NULL,
 };
