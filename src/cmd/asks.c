@@ -8,7 +8,7 @@
 #include "base/bitset.h"
 #include "base/units.h"
 
-enum { NAMES_SHOWN = 6 };
+enum { NAMES_SHOWN = 6, SEEN = 256 };
 
 void asks_init(struct asks *a, const struct scene *s)
 {
@@ -17,7 +17,8 @@ void asks_init(struct asks *a, const struct scene *s)
                        .types = mem_zero(bytes),
                        .tags = mem_zero(bytes),
                        .levels = mem_zero(bytes),
-                       .gpus = s->capacity_milli / 1000};
+                       .gpus = s->capacity_milli / 1000,
+                       .seen = mem_zero(SEEN * sizeof(struct asks_seen))};
     for (uint32_t i = 0; i < s->cluster.nodes.n; i++) {
         const struct node_desc *d = &s->cluster.nodes.at[i];
         for (uint32_t k = 0; k < d->ndevices; k++)
@@ -34,12 +35,17 @@ void asks_done(struct asks *a)
     free(a->types);
     free(a->tags);
     free(a->levels);
+    free(a->seen);
 }
 
 static bool is_there(const struct asks *a, const uint64_t *set, struct str name)
 {
-    word_t id = words_find(&a->scene->words, name);
-    return id && bit_get(set, id);
+    struct asks_seen *s = &a->seen[((uintptr_t)name.ptr >> 4) % SEEN];
+    if (s->name != name.ptr || s->len != name.len || s->set != set) {
+        word_t id = words_find(&a->scene->words, name);
+        *s = (struct asks_seen){name.ptr, set, name.len, id && bit_get(set, id)};
+    }
+    return s->there;
 }
 
 /* One acceptable type is enough; naming none is naming any. */

@@ -9,10 +9,19 @@
 
 enum asks_kind { ASKS_FINE = 0, ASKS_TYPE, ASKS_GPUS, ASKS_LEVEL, ASKS_TAG, ASKS_KINDS };
 
+/* A name of the trace that was looked up: each stands once, so its place tells it. */
+struct asks_seen {
+    const char *name;
+    const uint64_t *set;
+    size_t len;
+    bool there;
+};
+
 struct asks {
     const struct scene *scene;
     uint64_t *types, *tags, *levels; /* bits by word: what the cluster file names */
     uint64_t gpus;
+    struct asks_seen *seen;
 };
 
 /* Before a run, since runs add the trace's words to the scene's. The scene is borrowed. */

@@ -52,15 +52,47 @@ static const char *state_of(const struct twin_outcome *o)
     return o->failed ? "failed" : "done";
 }
 
+/* What was said of jobs that never started, each once: many have the same reason. */
+struct sayings {
+    struct arena text;
+    struct u64map ids;
+    VEC(struct said {
+        struct why why;
+        struct str text;
+    }) said;
+};
+
+static struct str saying_of(struct sayings *s, const struct words *w, const struct why *why)
+{
+    uint64_t key = digest_bytes(why, sizeof *why, 0) >> 1; /* it has no gaps */
+    uint32_t at = u64map_get(&s->ids, key);
+    if (at != MAP_NONE && !memcmp(&s->said.at[at].why, why, sizeof *why))
+        return s->said.at[at].text;
+    struct buf text = {0};
+    saying_why(w, why, &text);
+    struct str own = arena_str(&s->text, buf_as_str(&text));
+    u64map_put(&s->ids, key, s->said.n);
+    vec_push(&s->said, (struct said){*why, own});
+    buf_done(&text);
+    return own;
+}
+
+static void sayings_done(struct sayings *s)
+{
+    arena_done(&s->text);
+    u64map_done(&s->ids);
+    vec_done(&s->said);
+}
+
 /* What no cluster of this kind could give comes before what the scheduler said. */
-static void reason_of(const struct feed *f, const struct trace_job *row,
+static void reason_of(const struct feed *f, struct sayings *s, const struct trace_job *row,
                       const struct why *why, struct buf *out)
 {
     size_t before = out->len;
     if (row && f->asks)
         asks_reason(f->asks, row, out);
     if (out->len == before && why->code != WHY_NONE)
-        saying_why(f->words, why, out);
+        buf_str(out, saying_of(s, f->words, why));
     if (out->len == before)
         buf_z(out, "nothing was said");
 }
@@ -83,8 +115,10 @@ static void job_line(struct feed *f, const struct twin_outcome *o)
             state_of(o));
     if (o->first_start_us == INT64_MIN) {
         struct buf reason = {0};
-        reason_of(f, o->row, &o->why, &reason);
+        struct sayings sayings = {0};
+        reason_of(f, &sayings, o->row, &o->why, &reason);
         cell(b, buf_as_str(&reason));
+        sayings_done(&sayings);
         buf_done(&reason);
     }
     buf_char(b, '\n');
@@ -259,6 +293,7 @@ static void tell_error(struct feed *f)
 static void tell_never(struct feed *f)
 {
     struct u64map by_digest = {0};
+    struct sayings sayings = {0};
     struct buf text = {0};
     for (uint32_t i = 0; i < f->never.n; i++)
         if (f->never.at[i].why.code != WHY_BEHIND)
@@ -275,10 +310,12 @@ static void tell_never(struct feed *f)
             buf_fmt(&text, "waits behind the first of its queue, " STR_FMT ", which ",
                     STR_ARG(head->name));
         }
-        reason_of(f, head ? head->row : j->row, head ? &head->why : &j->why, &text);
+        reason_of(f, &sayings, head ? head->row : j->row, head ? &head->why : &j->why,
+                  &text);
         report_reason(f->report, buf_as_str(&text), j->name);
     }
     buf_done(&text);
+    sayings_done(&sayings);
     u64map_done(&by_digest);
 }
 
