@@ -3,6 +3,7 @@
  * look different. SPDX-License-Identifier: Apache-2.0 */
 #include "report/figures.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/units.h"
@@ -55,14 +56,69 @@ char *i128_text(__int128 v, figure out)
     uint32_t n = 0, k = 0;
     unsigned __int128 u = v < 0 ? -(unsigned __int128)v : (unsigned __int128)v;
 
-    do
+    for (; u > UINT64_MAX; u /= 10)
         digits[n++] = (char)('0' + (int)(u % 10));
-    while (u /= 10);
+    uint64_t low = (uint64_t)u;
+    do
+        digits[n++] = (char)('0' + (int)(low % 10));
+    while (low /= 10);
     if (v < 0)
         out[k++] = '-';
     while (n)
         out[k++] = digits[--n];
     out[k] = 0;
+    return out;
+}
+
+/* v = m / 2^down, and m x 10^places stays below 2^93, so that the ninth digit is rounded
+ * (half to even) on the exact value, as printf does it. */
+static uint64_t real_digits(uint64_t m, int down, uint32_t places)
+{
+    unsigned __int128 x = m, half, rest;
+
+    for (uint32_t i = 0; i < places; i++)
+        x *= 10;
+    half = (unsigned __int128)1 << (down - 1);
+    rest = x & (2 * half - 1);
+    x >>= down;
+    return (uint64_t)x + (rest > half || (rest == half && (x & 1)));
+}
+
+char *real_text(double v, figure out)
+{
+    double size = fabs(v);
+    uint32_t places = 8;
+    int exponent;
+    char *end = out;
+
+    if (size == 0)
+        return strcpy(out, signbit(v) ? "-0" : "0");
+    if (size < 1e-3 || size >= 999999999) {
+        snprintf(out, sizeof(figure), "%.9g", v);
+        return out;
+    }
+    for (double p = 10; p <= size; p *= 10)
+        places--;
+    for (double p = 1; p > size; p /= 10)
+        places++;
+    double m = ldexp(frexp(size, &exponent), 53);
+    uint64_t digits = real_digits((uint64_t)m, 53 - exponent, places);
+    for (; places && digits % 10 == 0; places--)
+        digits /= 10;
+    if (v < 0)
+        *end++ = '-';
+    uint64_t unit = 1;
+    for (uint32_t i = 0; i < places; i++)
+        unit *= 10;
+    end += strlen(i128_text((__int128)(digits / unit), end));
+    if (!places)
+        return out;
+    *end++ = '.';
+    for (digits %= unit; unit > 1; digits %= unit) {
+        unit /= 10;
+        *end++ = (char)('0' + digits / unit);
+    }
+    *end = 0;
     return out;
 }
 

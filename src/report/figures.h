@@ -23,6 +23,8 @@ char *exact_secs(__int128 us, figure out);
 char *hours_text(double hours, figure out);
 /* Decimal digits, no separators. */
 char *i128_text(__int128 v, figure out);
+/* As printf's %.9g, in a tenth of the time for most values. */
+char *real_text(double v, figure out);
 
 /* Bytes that a terminal would obey become '?'; cut to `most` characters with "…" at the
  * end, or padded with spaces to `most`. Returns nothing; counts code points. */

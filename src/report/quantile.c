@@ -56,12 +56,14 @@ static uint64_t keys_make(const int64_t *values, uint32_t n, struct sort_key *ke
         lo = values[i] < lo ? values[i] : lo;
         hi = values[i] > hi ? values[i] : hi;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        keys[i] = (struct sort_key){(uint64_t)values[i] - (uint64_t)lo, i};
-        whole = whole && keys[i].key % US_PER_S == 0;
+    for (uint32_t i = 0; whole && i < n; i++) {
+        uint64_t over = (uint64_t)values[i] - (uint64_t)lo;
+
+        keys[i] = (struct sort_key){over / US_PER_S, i};
+        whole = keys[i].key * US_PER_S == over;
     }
-    for (uint32_t i = 0; whole && i < n; i++)
-        keys[i].key /= US_PER_S;
+    for (uint32_t i = 0; !whole && i < n; i++)
+        keys[i] = (struct sort_key){(uint64_t)values[i] - (uint64_t)lo, i};
     return n == 0 ? 0 : ((uint64_t)hi - (uint64_t)lo) / (whole ? US_PER_S : 1);
 }
 
@@ -83,36 +85,59 @@ void quantile_sort(const int64_t *values, uint32_t n, uint32_t *ret_order)
     free(keys);
 }
 
+/* Without groups the quantiles stand at their ranks. */
+static void quantile_all(const int64_t *values, const uint32_t *order, uint32_t n,
+                         struct group_stat *all)
+{
+    all->n = n;
+    for (uint32_t i = 0; i < n; i++)
+        all->sum += values[i];
+    for (int q = 0; n && q < QUANTILES; q++)
+        all->at[q] = values[order[quantile_rank(n, q) - 1]];
+}
+
 /* Where a group stands in the walk. */
 struct cursor {
     uint64_t seen, due; /* members met; at which number the next quantile is met */
-    int next;           /* that quantile */
+    __int128 sum;
+    int next; /* that quantile */
 };
 
 void quantile_groups(const int64_t *values, const uint32_t *order, uint32_t n,
                      const uint32_t *group, struct group_stat *stats, uint32_t ngroups)
 {
-    struct cursor *at = mem_zero(((size_t)ngroups + 1) * sizeof *at);
+    struct cursor *at;
     uint32_t i;
 
     memset(stats, 0, ngroups * sizeof *stats);
-    for (i = 0; i < n; i++) {
-        assert(!group || group[i] < ngroups);
-        stats[group ? group[i] : 0].n++;
+    if (!group) {
+        quantile_all(values, order, n, stats);
+        return;
     }
-    for (i = 0; i < ngroups; i++)
-        at[i].due = quantile_rank(stats[i].n, 0);
+    at = mem_zero(((size_t)ngroups + 1) * sizeof *at);
     for (i = 0; i < n; i++) {
-        uint32_t k = order[i], g = group ? group[k] : 0;
+        assert(group[i] < ngroups);
+        at[group[i]].seen++;
+    }
+    for (i = 0; i < ngroups; i++) {
+        stats[i].n = at[i].seen;
+        at[i].due = quantile_rank(stats[i].n, 0);
+        at[i].seen = 0;
+    }
+    for (i = 0; i < n; i++) {
+        uint32_t k = order[i], g = group[k];
         struct cursor *c = &at[g];
 
-        stats[g].sum += values[k];
-        c->seen++;
+        c->sum += values[k];
+        if (++c->seen != c->due)
+            continue;
         while (c->seen == c->due) { /* the ranks never fall from one to the next */
             stats[g].at[c->next++] = values[k];
             c->due =
                 c->next < QUANTILES ? quantile_rank(stats[g].n, c->next) : UINT64_MAX;
         }
     }
+    for (i = 0; i < ngroups; i++)
+        stats[i].sum = at[i].sum;
     free(at);
 }

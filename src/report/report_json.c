@@ -65,10 +65,9 @@ static void json_int(struct json *j, const char *key, __int128 v)
 
 static void json_real(struct json *j, const char *key, double v)
 {
-    char text[40];
+    figure f;
 
-    snprintf(text, sizeof text, "%.9g", v);
-    json_raw(j, key, isfinite(v) ? text : "null");
+    json_raw(j, key, isfinite(v) ? real_text(v, f) : "null");
 }
 
 static void json_fraction(struct json *j, const char *key, double v)

@@ -27,21 +27,24 @@ void series_sum_add(struct series_sum *to, const struct series_sum *from)
     to->len_us += from->len_us;
 }
 
-static void sum_add_level(struct series_sum *to, const struct report_level *l,
-                          int64_t len)
+/* A level that held for so long, into the whole run and into one bin. */
+static inline void level_add(struct series_sum *all, struct series_sum *bin,
+                             const struct report_level *l, int64_t len)
 {
-    u128 t = (uint64_t)len; /* of 64 bits: one multiplication each */
+    u128 t = (uint64_t)len, x; /* of 64 bits: one multiplication each */
 
-    to->used += t * l->used_milli;
-    to->pending += t * l->pending_milli;
-    to->capacity += t * l->capacity_milli;
-    to->waiting += t * l->waiting_jobs;
-    to->running += t * l->running_jobs;
-    to->len_us += len;
+    x = t * l->used_milli, all->used += x, bin->used += x;
+    x = t * l->pending_milli, all->pending += x, bin->pending += x;
+    x = t * l->capacity_milli, all->capacity += x, bin->capacity += x;
     if (l->frag_milli >= 0) {
-        to->frag += l->frag_milli * (double)len;
-        to->frag_capacity += t * l->capacity_milli;
+        all->frag_capacity += x, bin->frag_capacity += x;
+        all->frag += l->frag_milli * (double)len;
+        bin->frag += l->frag_milli * (double)len;
     }
+    x = t * l->waiting_jobs, all->waiting += x, bin->waiting += x;
+    x = t * l->running_jobs, all->running += x, bin->running += x;
+    all->len_us += len;
+    bin->len_us += len;
 }
 
 static void series_halve(struct series *s)
@@ -66,7 +69,6 @@ static void series_close_level(struct series *s, int64_t end)
 
     while ((to - 1) >> s->width_log >= (int64_t)SERIES_BINS)
         series_halve(s);
-    sum_add_level(&s->total, &s->last, end - s->last.at);
     while (from < to) {
         uint32_t i = (uint32_t)(from >> s->width_log);
         int64_t border = ((int64_t)i + 1) << s->width_log;
@@ -74,7 +76,7 @@ static void series_close_level(struct series *s, int64_t end)
 
         while (s->n <= i)
             s->bins[s->n++] = (struct series_sum){0};
-        sum_add_level(&s->bins[i], &s->last, stop - from);
+        level_add(&s->total, &s->bins[i], &s->last, stop - from);
         from = stop;
     }
 }

@@ -112,6 +112,30 @@ static void test_figures(void)
     buf_done(&b);
 }
 
+/* The C library is the judge: ties, carries into a tenth digit, all sizes. */
+static void test_reals(void)
+{
+    static const double odd[] = {0, -0.0, 1, 0.1, 0.001, 0.000999999999949, 0.5, 1e8,
+                                 9.9999999996, 99999999.95, 999999998.5, 999999999.4,
+                                 1e9, 1e300, 123456789.5, 123456788.5, 0.0010000000005,
+                                 2.0000000005, 4.99999999949, INFINITY, 5e-324};
+    uint64_t state = 1, wrong = 0;
+    figure f, want;
+
+    for (uint32_t i = 0; i < 300000; i++) {
+        double v = i < sizeof odd / sizeof *odd ? odd[i] : 0;
+        if (i >= sizeof odd / sizeof *odd) {
+            state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            v = (double)(int64_t)state / (double)(UINT64_C(1) << (i % 75 % 64));
+            if (i % 3 == 0) /* few digits, as measured values have */
+                v = (double)(state >> 40) / (i % 2 ? 512 : 1000);
+        }
+        snprintf(want, sizeof want, "%.9g", v);
+        wrong += strcmp(real_text(v, f), want) != 0;
+    }
+    ok(wrong == 0, "%" PRIu64 " of 300,000 doubles differ from %%.9g", wrong);
+}
+
 static void test_sizes(void)
 {
     static const struct {
@@ -790,6 +814,7 @@ int main(void)
     uint64_t seed;
 
     test_figures();
+    test_reals();
     test_sizes();
     test_ranks();
     test_groups();
