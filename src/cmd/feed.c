@@ -11,6 +11,8 @@
 #include "sched/sched.h"
 #include "words/saying.h"
 
+#define DOMAINS_EVERY_US (10 * US_PER_MIN)
+
 void feed_jobs_head(struct buf *csv)
 {
     buf_z(csv, "policy,row,name,queue,gpus,tasks,submit_us,start_us,end_us,run_us,lost_us,"
@@ -158,7 +160,7 @@ static void on_end(void *arg, const struct twin_outcome *o)
                                                                        : INT64_MIN,
     };
     report_job(f->report, &j);
-    if (o->first_start_us == INT64_MIN) {
+    if (o->first_start_us == INT64_MIN && report_counts(f->report, o->submit_us)) {
         f->unplaced_jobs++;
         f->unplaced_milli += o->gpu_milli;
         vec_push(&f->never,
@@ -179,9 +181,48 @@ static void on_end(void *arg, const struct twin_outcome *o)
         keep_pair(f, o);
 }
 
+/* Whole: every node usable, every device of it free. O(nodes), so not at every instant. */
+static void count_domains(struct feed *f, int64_t at)
+{
+    const struct cluster *c = sched_cluster(f->experiment->sched);
+    struct report_domains d = {.at = at, .n = c->nlevels};
+    for (uint32_t l = 0; l < d.n; l++)
+        d.level[l].name = words_text(c->words, c->levels[l]);
+    for (uint32_t i = 1; i < c->ndomains; i++) {
+        const struct domain *dom = &c->domains[i];
+        bool whole = dom->rank_hi > dom->rank_lo;
+        for (uint32_t k = dom->rank_lo; whole && k < dom->rank_hi; k++) {
+            const struct node *n = &c->nodes[c->order[k]];
+            whole = node_is_usable(n) && n->nwhole == n->ndevices;
+        }
+        if (dom->depth == 0 || dom->depth > d.n)
+            continue;
+        d.level[dom->depth - 1].all++;
+        d.level[dom->depth - 1].whole += whole;
+    }
+    report_domains(f->report, &d);
+}
+
+static void at_borders(struct feed *f, int64_t at)
+{
+    if (f->window_until_us && !f->opened && at >= f->window_from_us) {
+        sched_ledger(f->experiment->sched, &f->ledger_from);
+        f->opened = true;
+    }
+    if (f->window_until_us && !f->closed && at >= f->window_until_us) {
+        sched_ledger(f->experiment->sched, &f->ledger_until);
+        f->closed = true;
+    }
+}
+
 static void on_instant(void *arg, int64_t at)
 {
     struct feed *f = arg;
+    at_borders(f, at);
+    if (at >= f->domains_at) {
+        count_domains(f, at);
+        f->domains_at = at + DOMAINS_EVERY_US;
+    }
     struct sched_counts c;
     sched_counts(f->experiment->sched, &c);
     struct report_level l = {
@@ -212,6 +253,66 @@ void feed_hook(struct feed *f, struct twin_options *o)
     o->on_end = on_end;
     o->on_instant = f->levels ? on_instant : NULL;
     o->on_arrival = f->arrivals ? on_arrival : NULL;
+}
+
+/* A gang's number in promises, which it gets when it is first asked for. */
+static uint32_t promise_of(struct feed *f, const struct gang_ref *gang, bool make)
+{
+    uint64_t where = (uint64_t)gang->group << 32 | gang->copy;
+    uint64_t key = digest_bytes(gang->job.ptr, gang->job.len, where) >> 1;
+    uint32_t id = u64map_get(&f->promise_ids, key);
+    if (id != MAP_NONE || !make)
+        return id;
+    id = f->promises.n;
+    vec_push(&f->promises, ((struct feed_promise){INT64_MIN, INT64_MIN, INT64_MIN}));
+    u64map_put(&f->promise_ids, key, id);
+    return id;
+}
+
+static void promised(struct feed *f, const struct record *r)
+{
+    struct feed_promise *p = &f->promises.at[promise_of(f, &r->hold.gang, true)];
+    if (p->expected == INT64_MIN && r->hold.expected)
+        p->expected = r->hold.expected;
+    if (!r->hold.by)
+        return;
+    if (p->first_by == INT64_MIN)
+        p->first_by = r->hold.by;
+    if (p->least_by == INT64_MIN || r->hold.by < p->least_by)
+        p->least_by = r->hold.by;
+}
+
+static void launched(struct feed *f, const struct record *r)
+{
+    uint32_t id = promise_of(f, &r->launch.gang, false);
+    if (id == MAP_NONE)
+        return;
+    struct feed_promise *p = &f->promises.at[id];
+    report_promise(f->report, &(struct report_promise){.started_us = r->at,
+                                                       .first_by_us = p->first_by,
+                                                       .least_by_us = p->least_by,
+                                                       .expected_us = p->expected});
+    *p = (struct feed_promise){INT64_MIN, INT64_MIN, INT64_MIN};
+}
+
+void feed_record(struct feed *f, const struct record *r)
+{
+    if (r->kind == DE_LAUNCH && !r->would && f->promises.n)
+        launched(f, r);
+    else if (r->kind == DE_HOLD && !r->would && r->hold.what == HOLD_RESERVE)
+        promised(f, r);
+    else if (r->kind == DE_STOP && !r->would && r->stop.mode != STOP_END)
+        report_stopped(f->report, r->at,
+                       r->stop.mode == STOP_MOVE ? REPORT_MOVED : REPORT_EVICTED);
+}
+
+void feed_window(struct feed *f)
+{
+    struct record time = {.kind = EV_TIME};
+    if (!f->window_until_us)
+        return;
+    twin_post(f->experiment->twin, f->window_from_us, &time);
+    twin_post(f->experiment->twin, f->window_until_us, &time);
 }
 
 static int by_size(const void *one, const void *other)
@@ -319,16 +420,27 @@ static void tell_never(struct feed *f)
     u64map_done(&by_digest);
 }
 
+/* In a window, what was added between its borders. */
+static void tell_ledger(struct feed *f)
+{
+    struct ledger ledger;
+    sched_ledger(f->experiment->sched, &ledger);
+    if (f->closed)
+        ledger = f->ledger_until;
+    for (int i = 0; i < LEDGER_CAUSES; i++)
+        ledger.sum[i] -= f->ledger_from.sum[i];
+    ledger.capacity -= f->ledger_from.capacity;
+    report_ledger(f->report, &ledger);
+}
+
 void feed_end(struct feed *f, double cpu_s)
 {
     const struct experiment *e = f->experiment;
-    struct ledger ledger;
     struct sched_counts counts;
     struct twin_counts twin;
-    sched_ledger(e->sched, &ledger);
+    tell_ledger(f);
     sched_counts(e->sched, &counts);
     twin_counts(e->twin, &twin);
-    report_ledger(f->report, &ledger);
     struct report_totals t = {
         .records = e->totals.records,
         .decisions = e->totals.decisions,
@@ -351,4 +463,6 @@ void feed_done(struct feed *f)
 {
     vec_done(&f->pairs);
     vec_done(&f->never);
+    vec_done(&f->promises);
+    u64map_done(&f->promise_ids);
 }

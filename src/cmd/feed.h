@@ -23,6 +23,11 @@ struct feed_never {
     struct why why;
 };
 
+/* What a waiting gang was promised, until it is launched. INT64_MIN: nothing yet. */
+struct feed_promise {
+    int64_t first_by, least_by, expected;
+};
+
 struct feed {
     const struct asks *asks;
     const struct words *words;
@@ -38,10 +43,20 @@ struct feed {
     bool recorded;
     bool levels, arrivals;
     uint64_t capacity_milli;
+    int64_t window_from_us, window_until_us; /* until 0: everything */
+    struct ledger ledger_from, ledger_until; /* at the borders of the window */
+    bool opened, closed;
+    int64_t domains_at; /* when whole domains are counted next */
+    VEC(struct feed_promise) promises;
+    struct u64map promise_ids; /* by gang */
 };
 
 /* Hooks into f; f->experiment is set after experiment_begin. */
 void feed_hook(struct feed *f, struct twin_options *o);
+/* Each record as the loop folds it: promises, evictions. */
+void feed_record(struct feed *f, const struct record *r);
+/* After experiment_begin: the clock stops at the window's borders. */
+void feed_window(struct feed *f);
 /* After the run: ledger, totals, and the replay's error. */
 void feed_end(struct feed *f, double cpu_s);
 void feed_done(struct feed *f);

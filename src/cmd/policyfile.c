@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/infile.h"
+#include "base/units.h"
 
 static bool is_path(const char *name)
 {
@@ -83,20 +84,21 @@ int policy_file_load(struct policy_file *ret, const char *name, struct err *err)
     return 0;
 }
 
-/* The line "mix: trace" becomes a block of text; every other byte stays. */
-int policy_file_set_mix(struct policy_file *f, struct str lines, struct err *err)
+/* The line "KEY: trace" becomes a block of text; every other byte stays. */
+static int line_set(struct policy_file *f, const char *key, const char *opening,
+                    struct str lines, struct err *err)
 {
     struct str rest = buf_as_str(&f->text);
     struct buf out = {0};
     while (rest.ptr) {
         struct str line = str_cut(&rest, '\n');
-        if (!str_starts(line, STR("mix:"))) {
+        if (!str_starts(line, str_of(key))) {
             buf_str(&out, line);
             if (rest.ptr)
                 buf_char(&out, '\n');
             continue;
         }
-        buf_z(&out, "mix: |\n");
+        buf_fmt(&out, "%s %s\n", key, opening);
         struct str left = lines;
         while (left.ptr) {
             struct str one = str_cut(&left, '\n');
@@ -107,6 +109,25 @@ int policy_file_set_mix(struct policy_file *f, struct str lines, struct err *err
     buf_done(&f->text);
     f->text = out;
     return policy_parse(f->path, buf_as_str(&f->text), &f->arena, &f->policy, err);
+}
+
+int policy_file_set_mix(struct policy_file *f, struct str lines, struct err *err)
+{
+    return line_set(f, "mix:", "|", lines, err);
+}
+
+int policy_file_set_queues(struct policy_file *f, const struct trace_queue *queues, uint32_t n,
+                           struct err *err)
+{
+    struct buf lines = {0};
+    char gpus[24];
+    for (uint32_t i = 0; i < n; i++) {
+        buf_json(&lines, queues[i].name);
+        buf_fmt(&lines, ": {guaranteed: {gpu: %s}}\n", milli_text(queues[i].gpu_milli, gpus));
+    }
+    int rc = line_set(f, "queues:", n ? "" : "{}", buf_as_str(&lines), err);
+    buf_done(&lines);
+    return rc;
 }
 
 void policy_file_done(struct policy_file *f)

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "sched/policy.h"
+#include "trace/trace.h"
 
 struct policy_file {
     char path[4096];
@@ -19,6 +20,10 @@ struct policy_file {
 int policy_file_load(struct policy_file *ret, const char *name, struct err *err);
 /* Put a mix's lines (sched/mix.h) in the place of "mix: trace". */
 int policy_file_set_mix(struct policy_file *f, struct str lines, struct err *err);
+/* Put queues with what they are guaranteed in the place of "queues: trace"; none: the queues
+ * stay mere names. */
+int policy_file_set_queues(struct policy_file *f, const struct trace_queue *queues, uint32_t n,
+                           struct err *err);
 void policy_file_done(struct policy_file *f);
 
 /* The same places, for other files of ours: kind "truth", "belief", "policies". */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/units.h"
 #include "cmd/policyfile.h"
 #include "sched/mix.h"
 #include "trace/fault.h"
@@ -140,20 +141,73 @@ static void trace_settle(struct scene *s)
     buf_done(&b);
 }
 
+/* The cluster that the trace's file describes (docs/trace-format.md). */
+static int cluster_of_trace(struct scene *s, const struct scene_files *f, struct err *err)
+{
+    const struct trace_site *site = &s->trace.site;
+    if (!site->cluster.len)
+        return err_set(err, ENOENT,
+                       "--cluster trace: the format %s says nothing of a cluster",
+                       s->trace.format);
+    if (site->cluster_lacks.len)
+        return err_set(err, ENOENT,
+                       "--cluster trace: %s has no head with the word " STR_FMT "=", f->trace,
+                       STR_ARG(site->cluster_lacks));
+    char name[64];
+    snprintf(name, sizeof name, "cluster of the format %s", s->trace.format);
+    return cluster_file_parse(&s->cluster, name, site->cluster, &s->words, err);
+}
+
+static int load_cluster(struct scene *s, const struct scene_files *f, struct err *err)
+{
+    if (strcmp(f->cluster, "trace") != 0) {
+        int rc = cluster_file_load(&s->cluster, f->cluster, &s->words, err);
+        return rc ? rc : trace_load(&s->trace, f->trace, f->format, err);
+    }
+    int rc = trace_load(&s->trace, f->trace, f->format, err);
+    return rc ? rc : cluster_of_trace(s, f, err);
+}
+
+/* "12d..40d" counts from the first arrival. */
+static int load_window(struct scene *s, const struct scene_files *f, struct err *err)
+{
+    const struct trace_site *site = &s->trace.site;
+    if (!f->window && site->window_from_us != TRACE_NEVER) {
+        s->window_from_us = site->window_from_us;
+        s->window_until_us = site->window_until_us;
+    }
+    if (!f->window || !strcmp(f->window, "all"))
+        return 0;
+    const char *dots = strstr(f->window, "..");
+    struct str from = {f->window, dots ? (size_t)(dots - f->window) : 0};
+    int64_t a = 0, b = 0, start = s->trace.jobs[0].submit_us;
+    int rc = dots ? duration_parse(from, &a, err)
+                  : err_set(err, EINVAL, "expected FROM..UNTIL, such as 2d..30d, or all");
+    if (!rc)
+        rc = duration_parse(str_of(dots + 2), &b, err);
+    if (!rc && (a >= b || b > INT64_MAX / 4 || start > INT64_MAX / 4))
+        rc = err_set(err, ERANGE, "it must end after it begins");
+    if (rc)
+        return err_prefix(err, "--window %.40s", f->window);
+    s->window_from_us = start + a;
+    s->window_until_us = start + b;
+    return 0;
+}
+
 int scene_load(struct scene *ret, const struct scene_files *f, struct err *err)
 {
     struct scene s = {0};
     int rc = load_models(&s, f, err);
     if (!rc)
-        rc = cluster_file_load(&s.cluster, f->cluster, &s.words, err);
-    if (!rc)
-        rc = trace_load(&s.trace, f->trace, f->format, err);
+        rc = load_cluster(&s, f, err);
     if (!rc && !s.trace.n)
         rc = err_set(err, EINVAL, "%s: no row is left after its filters", f->trace);
     if (!rc) {
         trace_settle(&s);
         rc = load_order(&s, f, err);
     }
+    if (!rc)
+        rc = load_window(&s, f, err);
     if (!rc)
         rc = load_faults(&s, f, err);
     if (rc) {

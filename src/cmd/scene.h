@@ -9,7 +9,9 @@
 #include "world/twin/twin.h"
 
 struct scene_files { /* NULL: not given */
-    const char *cluster, *trace, *format, *order, *faults, *truth, *belief;
+    const char *cluster; /* "trace": what the trace's file says of it */
+    const char *trace, *format, *order, *faults, *truth, *belief;
+    const char *window; /* FROM..UNTIL after the first arrival, or "all"; NULL: the trace's */
     uint32_t fault_servers; /* that the fault file watched; 0: those it names */
     uint64_t seed;
 };
@@ -26,6 +28,7 @@ struct scene {
     uint32_t nfaults;
     int64_t faults_span_us;
     uint64_t capacity_milli;
+    int64_t window_from_us, window_until_us; /* in the trace's clock; until 0: everything */
 };
 
 /* 0 or -errno with err; on failure nothing is kept. */

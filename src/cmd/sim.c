@@ -6,7 +6,8 @@
 #include "cmd/simrun.h"
 
 static const struct cmd_option options[] = {
-    {"cluster", 'c', "FILE", CMD_TEXT, .help = "the cluster: YAML, or a list of nodes as CSV"},
+    {"cluster", 'c', "FILE|trace", CMD_TEXT,
+     .help = "the cluster: YAML, or a list of nodes as CSV; trace: as the trace's format has it"},
     {"trace", 't', "FILE", CMD_TEXT,
      .help = "the history: CSV by a mapping, SWF, sacct or JSON Lines; gz and zst too"},
     {"format", 'f', "NAME", CMD_TEXT,
@@ -18,6 +19,9 @@ static const struct cmd_option options[] = {
      .help = "of all that is random: faults, errors of belief, the order"},
     {"until", 'u', "TIME", CMD_DURATION, .min = 1, .max = INT64_MAX / 4,
      .help = "stop so long after the first arrival (30d, 12h); without it, when all is done"},
+    {"window", 'w', "FROM..UNTIL|all", CMD_TEXT,
+     .help = "measure only what was submitted and used so long after the first arrival (2d..30d); "
+             "without it, the span that the trace's file names, or everything"},
     {"order", 0, "FILE", CMD_TEXT,
      .help = "arrival order and node ranks of the FGD experiment, for the seed"},
     {"forever", 0, NULL, CMD_FLAG,
@@ -108,6 +112,7 @@ static int run(const struct cmd_line *line)
                   .trace = cmd_text(line, "trace"),
                   .format = cmd_text(line, "format"),
                   .order = cmd_text(line, "order"),
+                  .window = cmd_text(line, "window"),
                   .faults = cmd_text(line, "faults"),
                   .truth = cmd_text(line, "truth"),
                   .belief = cmd_text(line, "belief"),

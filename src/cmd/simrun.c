@@ -34,6 +34,7 @@ struct run {
     struct experiment experiment;
     struct asks asks;
     struct buf warnings; /* one line each */
+    struct feed *feed;   /* of the policy that runs */
 };
 
 static double cpu_now(void)
@@ -63,6 +64,20 @@ static int refuse_twice(const struct run *x, const struct policy_file *f, const 
         if (!strcmp(p->path, f->path))
             return err_set(err, EINVAL, "--policy: '%s' is named twice", name);
     return 0;
+}
+
+/* "queues: trace": what the trace's file says of them. */
+static int set_queues(struct run *x, struct policy_file *f, struct err *err)
+{
+    const struct trace_site *site = &x->scene.trace.site;
+    if (!f->policy.queues_trace)
+        return 0;
+    if (!site->nqueues)
+        fprintf(stderr,
+                "warning: the trace says of no queue what it is guaranteed: policy %s keeps no "
+                "quotas\n",
+                f->policy.name);
+    return policy_file_set_queues(f, site->queues, site->nqueues, err);
 }
 
 static int load_policies(struct run *x, struct err *err)
@@ -96,7 +111,8 @@ static int load_policies(struct run *x, struct err *err)
                 policy_file_done(&x->policies[--x->n]);
             continue;
         }
-        if (f->policy.mix != MIX_TRACE)
+        rc = set_queues(x, f, err);
+        if (rc || f->policy.mix != MIX_TRACE)
             continue;
         if (!mix.len)
             scene_mix(&x->scene, &mix);
@@ -176,8 +192,13 @@ static struct report *new_report(struct run *x, const struct policy *p)
         .nodes = x->scene.cluster.nodes.n,
         .note = buf_as_str(&note),
         .left_out = buf_as_str(&left),
+        .window_from_us = x->scene.window_from_us,
+        .window_until_us = x->scene.window_until_us,
     };
     struct report *r = report_create(&about);
+    for (uint32_t i = 0; i < x->scene.trace.site.nqueues; i++)
+        report_owed(r, x->scene.trace.site.queues[i].name,
+                    (uint64_t)x->scene.trace.site.queues[i].gpu_milli);
     buf_done(&note);
     buf_done(&left);
     return r;
@@ -204,6 +225,14 @@ static void on_record(void *arg, const struct record *r)
     saying_record(&x->scene.words, r, &x->line);
     buf_char(&x->line, '\n');
     fwrite(x->line.data, 1, x->line.len, x->records);
+}
+
+static void on_fold(void *arg, const struct record *r)
+{
+    struct run *x = arg;
+    feed_record(x->feed, r);
+    if (x->records)
+        on_record(x, r);
 }
 
 /* The core's ledger must be the audit's, to the last micro-GPU. */
@@ -239,6 +268,9 @@ static int run_one(struct run *x, uint32_t i, struct err *err)
         .levels = true,
         .arrivals = x->r->forever,
         .capacity_milli = x->scene.capacity_milli,
+        .window_from_us = x->scene.window_from_us,
+        .window_until_us = x->scene.window_until_us,
+        .domains_at = INT64_MIN,
     };
     scene_twin(&x->scene, x->r->files.seed, &o);
     o.forever = x->r->forever;
@@ -260,6 +292,8 @@ static int run_one(struct run *x, uint32_t i, struct err *err)
         return rc;
     }
     feed.report = x->reports[i] = new_report(x, &f->policy);
+    x->feed = &feed;
+    feed_window(&feed);
     x->ndone = i + 1;
     struct control_options control = {
         .audit = x->r->check,
@@ -269,7 +303,7 @@ static int run_one(struct run *x, uint32_t i, struct err *err)
         .each = f->policy.each || x->r->forever,
         .progress = on_progress,
         .progress_arg = x,
-        .observe = x->records ? on_record : NULL,
+        .observe = on_fold,
         .observe_arg = x,
         .journal = journal,
         .durable = x->r->journal.each,

@@ -17,6 +17,9 @@ extern const char report_css[];
  * check box that hides it everywhere. */
 void html_series_css(struct buf *out, uint32_t n);
 
+/* Waits by size, fairness, promises and whole domains, a row a policy. */
+void html_merits(const struct html *h);
+
 /* The plots, each a section; those without data say so or are left out. */
 void html_plots(const struct html *h);
 

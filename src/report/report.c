@@ -21,6 +21,7 @@ struct report *report_create(const struct report_about *about)
     r->about.note = arena_str(&r->text, about->note);
     r->about.left_out = arena_str(&r->text, about->left_out);
     r->arrival_stride = 1;
+    r->windowed = about->window_until_us != 0;
     return r;
 }
 
@@ -28,6 +29,7 @@ void report_destroy(struct report *r)
 {
     if (!r)
         return;
+    merits_done(&r->merits);
     columns_done(&r->columns);
     series_done(&r->series);
     strmap_done(&r->queue_ids);
@@ -39,7 +41,13 @@ void report_destroy(struct report *r)
     free(r);
 }
 
-static uint32_t report_queue(struct report *r, struct str name)
+bool report_counts(const struct report *r, int64_t at)
+{
+    return !r->windowed ||
+           (at >= r->about.window_from_us && at < r->about.window_until_us);
+}
+
+uint32_t report_queue(struct report *r, struct str name)
 {
     uint32_t id = r->queue_last;
 
@@ -56,6 +64,13 @@ static uint32_t report_queue(struct report *r, struct str name)
 
 void report_job(struct report *r, const struct report_job *j)
 {
+    merits_span(r, j);
+    if (!report_counts(r, j->submit_us)) {
+        r->outside++;
+        return;
+    }
+    merits_job(r, j);
+
     bool started = j->first_start_us != INT64_MIN;
     bool ended =
         started && j->end_us != INT64_MIN; /* cancelled in the queue: no span */
@@ -94,9 +109,31 @@ void report_reason(struct report *r, struct str why, struct str name)
     r->reasons.at[id].jobs++;
 }
 
+/* In a window the series begins with the level that holds when it opens, and ends when it
+ * closes. */
 void report_level(struct report *r, const struct report_level *l)
 {
-    series_add(&r->series, l);
+    int64_t from = r->about.window_from_us, until = r->about.window_until_us;
+    struct report_level edge = r->level;
+
+    r->level = *l;
+    if (r->windowed && l->at < from) {
+        r->before = true;
+        return;
+    }
+    if (r->before && l->at > from) {
+        edge.at = from;
+        series_add(&r->series, &edge);
+    }
+    r->before = false;
+    if (r->closed)
+        return;
+    edge = *l;
+    if (r->windowed && l->at >= until) {
+        edge.at = until;
+        r->closed = true;
+    }
+    series_add(&r->series, &edge);
 }
 
 void report_ledger(struct report *r, const struct ledger *l)

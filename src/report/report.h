@@ -19,6 +19,9 @@ struct report_about { /* borrowed strings, copied by report_create */
     uint32_t nodes;
     struct str note; /* "run times are the oracle's", ...; empty: none */
     struct str left_out; /* "107 left out: 106 never ran"; empty: every row is a job */
+    /* Measure inside [from, until) only: jobs count by their submit time, GPU time by what lies
+     * inside. until 0: everything. */
+    int64_t window_from_us, window_until_us;
 };
 
 struct report *report_create(const struct report_about *about);
@@ -39,6 +42,10 @@ struct report_job {
     int64_t recorded_start_us; /* the trace's own start; INT64_MIN: not known */
 };
 void report_job(struct report *r, const struct report_job *j);
+/* Is the time inside the window? True without one. */
+bool report_counts(const struct report *r, int64_t at);
+/* What a queue is guaranteed; fairness is measured over the queues that this is told of. */
+void report_owed(struct report *r, struct str queue, uint64_t gpu_milli);
 /* Why one job never started: those with the same words are counted together, the first one's
  * name stands for them. Both are copied. */
 void report_reason(struct report *r, struct str why, struct str name);
@@ -55,6 +62,32 @@ struct report_level {
 };
 void report_level(struct report *r, const struct report_level *l);
 
+/* Whole domains from `at` on: of each level, from the top down, how many have every node up
+ * and every GPU free. Like a level it holds until the next call. */
+enum { REPORT_LEVELS_MAX = 8 };
+struct report_domains {
+    int64_t at;
+    uint32_t n;
+    struct {
+        struct str name;
+        uint32_t whole, all;
+    } level[REPORT_LEVELS_MAX];
+};
+void report_domains(struct report *r, const struct report_domains *d);
+
+enum report_stop { REPORT_EVICTED = 0, REPORT_MOVED, REPORT_STOPS };
+void report_stopped(struct report *r, int64_t at, enum report_stop why); /* one gang */
+
+/* A gang that held a reservation was launched. INT64_MIN: that was not said. */
+struct report_promise {
+    int64_t started_us;
+    int64_t first_by_us;    /* the promise it got first: no later than this */
+    int64_t least_by_us;    /* the earliest it was ever promised */
+    int64_t expected_us;    /* forecast with the first promise */
+};
+void report_promise(struct report *r, const struct report_promise *p);
+
+/* Over the window where there is one. */
 void report_ledger(struct report *r, const struct ledger *l);
 struct report_totals {
     uint64_t records, decisions, launches, stops, faults, journal_bytes;

@@ -581,6 +581,9 @@ static void html_setting(const struct html *h, const struct summary *s)
     if (s->r->series.total.len_us)
         buf_fmt(h->out, "<span><b>%s</b> long</span>",
                 secs_long((double)s->r->series.total.len_us / 1e6, f));
+    if (a->window_until_us)
+        buf_fmt(h->out, "<span>measured inside a window of <b>%s</b></span>",
+                secs_long((double)(a->window_until_us - a->window_from_us) / 1e6, f));
     buf_fmt(h->out, "<span>seed <b>%llu</b></span></div>\n",
             (unsigned long long)a->seed);
 }
@@ -629,6 +632,13 @@ static void html_foot(const struct html *h)
         "<dt>Cross-domain</dt><dd>gangs that no single domain of a lower level "
         "held</dd>"
         "<dt>Lost</dt><dd>GPU time for work that had been done before</dd>"
+        "<dt>By size</dt><dd>mean wait of jobs of so many GPUs; GPU-weighted: mean wait of a "
+        "GPU</dd>"
+        "<dt>Slowdown</dt><dd>(wait + run) / run, runs of at least 10 s, mean</dd>"
+        "<dt>Fairness</dt><dd>Jain&rsquo;s index over queues of GPU time used / guaranteed</dd>"
+        "<dt>Whole domains</dt><dd>every node up and every GPU free, mean over time</dd>"
+        "<dt>Promises</dt><dd>reservations with a time: kept when the gang was launched no later "
+        "than it was ever promised</dd>"
         "<dt>Measured</dt><dd>each policy over its own span, from the first arrival to "
         "its last end</dd></dl>\n<h2>Where GPU time goes</h2><dl>");
     for (i = 0; i < LEDGER_CAUSES; i++)
@@ -659,6 +669,7 @@ void report_html(struct report *const *rs, uint32_t n, struct buf *out)
     if (n) {
         html_cards(&h);
         html_compare(&h);
+        html_merits(&h);
         for (i = 0; i < n; i++)
             html_reasons(&h, h.sums[i]);
         html_plots(&h);

@@ -144,6 +144,12 @@ static void json_about(struct json *j, const struct summary *s)
     json_str(j, "left_out", r->about.left_out);
     /* A seed may use all 64 bits: as text it survives every reader. */
     json_str(j, "seed", str_of(i128_text((__int128)r->about.seed, f)));
+    json_open(j, "window", '{');
+    json_raw(j, "set", r->windowed ? "true" : "false");
+    json_int(j, "from_us", r->about.window_from_us);
+    json_int(j, "until_us", r->about.window_until_us);
+    json_int(j, "jobs_outside", (__int128)r->outside);
+    json_close(j, '}');
     json_int(j, "nodes", r->about.nodes);
     json_int(j, "capacity_gpu_milli", (__int128)r->about.capacity_milli);
 }
@@ -215,6 +221,65 @@ static void json_ledger(struct json *j, const struct summary *s)
         json_close(j, '}');
     }
     json_close(j, ']');
+    json_close(j, '}');
+}
+
+static void json_domains(struct json *j, const struct summary *s)
+{
+    uint32_t i;
+
+    json_open(j, "whole_domains", '[');
+    for (i = 0; i < s->r->merits.nlevels; i++) {
+        json_open(j, NULL, '{');
+        json_str(j, "level", s->r->merits.level[i].name);
+        json_fraction(j, "domains", s->merits.all[i]);
+        json_fraction(j, "whole_mean", s->merits.whole[i]);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+static void json_promises(struct json *j, const struct summary *s)
+{
+    const struct merits *m = &s->r->merits;
+    int i;
+
+    json_open(j, "promises", '{');
+    json_int(j, "kept", (__int128)m->kept);
+    json_int(j, "broken", (__int128)m->broken);
+    json_int(j, "without_time", (__int128)m->unsaid);
+    json_stat(j, "early", &s->merits.early);
+    json_stat(j, "after_forecast", &s->merits.error);
+    json_open(j, "early_histogram", '[');
+    for (i = 0; i < PROMISE_BINS; i++) {
+        json_open(j, NULL, '{');
+        json_str(j, "bin", str_of(promise_bin_name(i)));
+        json_int(j, "gangs", (__int128)s->merits.early_bins[i]);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    json_close(j, '}');
+}
+
+static void json_merits(struct json *j, const struct summary *s)
+{
+    const struct merit_figures *m = &s->merits;
+    const struct merits *of = &s->r->merits;
+
+    json_open(j, "merits", '{');
+    json_fraction(j, "offered_fraction", m->offered);
+    json_fraction(j, "starting_fraction", m->starting);
+    json_fraction(j, "lost_and_starting_gpu_h", m->lost_gpu_h);
+    json_fraction(j, "gpu_weighted_wait_s", m->weighted_wait_s);
+    json_fraction(j, "bounded_slowdown", m->slowdown);
+    json_str(j, "largest_are", str_of(m->largest_name));
+    json_stat(j, "largest_wait", &m->largest);
+    json_fraction(j, "fairness", m->fairness);
+    json_int(j, "evicted", (__int128)of->stops[REPORT_EVICTED]);
+    json_int(j, "moved", (__int128)of->stops[REPORT_MOVED]);
+    json_int(j, "gangs_never_started", (__int128)of->gangs_never);
+    json_domains(j, s);
+    json_promises(j, s);
     json_close(j, '}');
 }
 
@@ -329,6 +394,7 @@ static void json_run(struct json *j, const struct summary *s)
     json_reasons(j, s);
     json_groups(j, s);
     json_gpu(j, s);
+    json_merits(j, s);
     json_ledger(j, s);
     json_totals(j, s->r);
     json_series(j, s->r);

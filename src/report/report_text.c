@@ -124,13 +124,15 @@ static double bar_wait(const struct summary *s, const struct page *p)
     return most > 0 ? group_mean_s(&s->all.wait) / most : 0;
 }
 
-static const struct text_column {
+struct text_column {
     const char *head, *unit;
     uint32_t width;
     void (*cell)(const struct summary *s, figure out);
     double (*bar)(const struct summary *s, const struct page *p); /* NULL: none */
     bool starred; /* not comparable when others started more jobs */
-} text_columns[] = {
+};
+
+static const struct text_column text_columns[] = {
     {"useful", "%", 6, cell_useful, bar_useful, false},
     {"alloc", "%", 5, cell_allocated, NULL, false},
     {"wait", "mean", 6, cell_wait, bar_wait, true},
@@ -144,6 +146,128 @@ static const struct text_column {
 };
 enum { TEXT_COLUMNS = sizeof text_columns / sizeof *text_columns, TEXT_BARS = 2 };
 
+static void size_text_of(const struct summary *s, enum size_class c, figure out)
+{
+    mean_text(&s->sizes[c].wait, out);
+}
+static void cell_size_1(const struct summary *s, figure out)
+{
+    size_text_of(s, SIZE_1, out);
+}
+static void cell_size_8(const struct summary *s, figure out)
+{
+    size_text_of(s, SIZE_8, out);
+}
+static void cell_size_64(const struct summary *s, figure out)
+{
+    size_text_of(s, SIZE_64, out);
+}
+static void cell_size_512(const struct summary *s, figure out)
+{
+    size_text_of(s, SIZE_512, out);
+}
+static void cell_size_more(const struct summary *s, figure out)
+{
+    size_text_of(s, SIZE_MORE, out);
+}
+static void cell_weighted(const struct summary *s, figure out)
+{
+    if (s->merits.weighted_wait_s < 0)
+        snprintf(out, sizeof(figure), "–");
+    else
+        secs_short(s->merits.weighted_wait_s, out);
+}
+static void cell_largest(const struct summary *s, figure out)
+{
+    wait_text(&s->merits.largest, s->merits.largest.at[QUANTILE_P95], out);
+}
+static void cell_slowdown(const struct summary *s, figure out)
+{
+    double v = s->merits.slowdown;
+
+    snprintf(out, sizeof(figure), v < 0 ? "–" : v < 100 ? "%.1f" : "%.0f", v);
+}
+
+/* Mean waits by size, and what hides in their mean. */
+static const struct text_column wait_columns[] = {
+    {"1", "GPU", 6, cell_size_1, NULL, true},
+    {"2-8", "GPUs", 6, cell_size_8, NULL, true},
+    {"9-64", "GPUs", 6, cell_size_64, NULL, true},
+    {"65-512", "GPUs", 6, cell_size_512, NULL, true},
+    {">512", "GPUs", 6, cell_size_more, NULL, true},
+    {"GPU-", "weight", 6, cell_weighted, NULL, true},
+    {"largest", "p95", 7, cell_largest, NULL, true},
+    {"slow", "down", 6, cell_slowdown, NULL, true},
+};
+enum { WAIT_COLUMNS = sizeof wait_columns / sizeof *wait_columns };
+
+static void cell_offered(const struct summary *s, figure out)
+{
+    percent_text(s->merits.offered, 1, out);
+}
+static void cell_starting(const struct summary *s, figure out)
+{
+    percent_text(s->merits.starting, 2, out);
+}
+static void cell_lost_hours(const struct summary *s, figure out)
+{
+    if (s->merits.lost_gpu_h < 0)
+        snprintf(out, sizeof(figure), "–");
+    else
+        hours_text(s->merits.lost_gpu_h, out);
+}
+static void cell_evicted(const struct summary *s, figure out)
+{
+    i128_text((__int128)s->r->merits.stops[REPORT_EVICTED], out);
+}
+static void cell_gangs_never(const struct summary *s, figure out)
+{
+    i128_text((__int128)s->r->merits.gangs_never, out);
+}
+static void cell_fair(const struct summary *s, figure out)
+{
+    snprintf(out, sizeof(figure), s->merits.fairness < 0 ? "–" : "%.3f", s->merits.fairness);
+}
+static void cell_kept(const struct summary *s, figure out)
+{
+    i128_text((__int128)s->r->merits.kept, out);
+}
+static void cell_broken(const struct summary *s, figure out)
+{
+    i128_text((__int128)s->r->merits.broken, out);
+}
+static void whole_text(const struct summary *s, uint32_t above, figure out)
+{
+    uint32_t n = s->r->merits.nlevels;
+
+    if (n <= above || s->merits.whole[n - 1 - above] < 0)
+        snprintf(out, sizeof(figure), "–");
+    else
+        snprintf(out, sizeof(figure), "%.2f", s->merits.whole[n - 1 - above]);
+}
+static void cell_whole_lowest(const struct summary *s, figure out)
+{
+    whole_text(s, 0, out);
+}
+static void cell_whole_above(const struct summary *s, figure out)
+{
+    whole_text(s, 1, out);
+}
+
+static const struct text_column merit_columns[] = {
+    {"offer", "%", 5, cell_offered, NULL, false},
+    {"start", "%", 5, cell_starting, NULL, false},
+    {"lost", "GPU-h", 8, cell_lost_hours, NULL, false},
+    {"evict", "gangs", 6, cell_evicted, NULL, false},
+    {"never", "gangs", 6, cell_gangs_never, NULL, false},
+    {"fair", "Jain", 5, cell_fair, NULL, false},
+    {"kept", "prom.", 6, cell_kept, NULL, false},
+    {"broken", "prom.", 6, cell_broken, NULL, false},
+    {"whole", "lowest", 6, cell_whole_lowest, NULL, false},
+    {"whole", "above", 6, cell_whole_above, NULL, false},
+};
+enum { MERIT_COLUMNS = sizeof merit_columns / sizeof *merit_columns };
+
 static void right_cell(struct buf *b, const char *z, uint32_t width)
 {
     uint32_t n = plain_length(str_of(z));
@@ -153,15 +277,16 @@ static void right_cell(struct buf *b, const char *z, uint32_t width)
     buf_z(b, z);
 }
 
-static void compare_heads(const struct page *p, uint32_t name, uint32_t bar)
+static void compare_heads(const struct page *p, const struct text_column *columns, uint32_t n,
+                          uint32_t name, uint32_t bar)
 {
     int line;
     uint32_t c;
 
     for (line = 0; line < 2; line++) {
         plain_cell(p->out, line ? STR("") : STR("policy"), name);
-        for (c = 0; c < TEXT_COLUMNS; c++) {
-            const struct text_column *t = &text_columns[c];
+        for (c = 0; c < n; c++) {
+            const struct text_column *t = &columns[c];
 
             buf_char(p->out, ' ');
             right_cell(p->out, line ? t->unit : t->head, t->width);
@@ -172,15 +297,15 @@ static void compare_heads(const struct page *p, uint32_t name, uint32_t bar)
     }
 }
 
-static void compare_row(const struct page *p, const struct summary *s, uint32_t name,
-                        uint32_t bar)
+static void compare_row(const struct page *p, const struct text_column *columns, uint32_t n,
+                        const struct summary *s, uint32_t name, uint32_t bar)
 {
     figure cell;
     uint32_t c;
 
     plain_cell(p->out, s->r->about.policy, name);
-    for (c = 0; c < TEXT_COLUMNS; c++) {
-        const struct text_column *t = &text_columns[c];
+    for (c = 0; c < n; c++) {
+        const struct text_column *t = &columns[c];
 
         t->cell(s, cell);
         if (t->starred && strlen(cell) + 1 < sizeof cell &&
@@ -198,6 +323,45 @@ static void compare_row(const struct page *p, const struct summary *s, uint32_t 
     buf_char(p->out, '\n');
 }
 
+static void compare_table(const struct page *p, const struct text_column *columns, uint32_t n,
+                          uint32_t name, uint32_t bar)
+{
+    uint32_t i;
+
+    buf_char(p->out, '\n');
+    compare_heads(p, columns, n, name, bar);
+    page_rule(p, 0);
+    for (i = 0; i < p->n; i++)
+        compare_row(p, columns, n, p->sums[i], name, bar);
+    page_rule(p, 0);
+}
+
+/* What the columns of the second and third table mean, and whose waits the largest are. */
+static void text_merit_notes(const struct page *p)
+{
+    const struct summary *s = p->sums[0];
+    uint32_t n = s->r->merits.nlevels;
+
+    buf_fmt(p->out,
+            "by size: mean wait   GPU-weight: mean wait of a GPU   largest: %s\n",
+            s->merits.largest_name);
+    buf_z(p->out,
+          "slowdown: (wait + run) / run, runs of at least 10 s\n"
+          "offer: GPUs x run time of what was submitted / capacity\n"
+          "start: GPU time of starting; lost: the same and work done twice\n"
+          "fair: Jain's index over queues, used / guaranteed   prom.: promised times\n");
+    if (!n)
+        return;
+    buf_z(p->out, "whole: domains with every GPU free, mean over time (");
+    for (uint32_t i = 0; i < 2 && i < n; i++) {
+        const struct merit_level *l = &s->r->merits.level[n - 1 - i];
+
+        buf_fmt(p->out, i ? ", above: %.0f x " : "lowest: %.0f x ", s->merits.all[n - 1 - i]);
+        plain_cell(p->out, l->name, plain_length(l->name));
+    }
+    buf_z(p->out, ")\n");
+}
+
 static void text_compare(const struct page *p)
 {
     uint32_t fixed = 0, name = 6, bar, i, c;
@@ -213,12 +377,11 @@ static void text_compare(const struct page *p)
         name = p->width - fixed - 2 * TEXT_BARS;
     bar = (p->width - fixed - name) / TEXT_BARS;
     bar = bar < 10 ? bar : 10;
-    buf_char(p->out, '\n');
-    compare_heads(p, name, bar);
-    page_rule(p, 0);
-    for (i = 0; i < p->n; i++)
-        compare_row(p, p->sums[i], name, bar);
-    page_rule(p, 0);
+    compare_table(p, text_columns, TEXT_COLUMNS, name, bar);
+    if (!summary_all_fill(p->sums, p->n)) {
+        compare_table(p, wait_columns, WAIT_COLUMNS, name, 0);
+        compare_table(p, merit_columns, MERIT_COLUMNS, name, 0);
+    }
     for (i = 0; i < p->n; i++)
         if (!summary_all_started(p->sums[i], p->sums, p->n)) {
             buf_z(p->out, "* times only of those that started: not comparable\n");
@@ -237,6 +400,8 @@ static void text_compare(const struct page *p)
           "started\n"
           "frag: free and of no use to the typical job, after FGD; fragmented among the\n"
           "causes: idle while jobs that wait ask for as much, whatever keeps them\n");
+    if (!summary_all_fill(p->sums, p->n))
+        text_merit_notes(p);
     page_colour(p, "0");
 }
 
@@ -476,6 +641,45 @@ static void text_counts(const struct page *p, const struct summary *s)
     buf_char(p->out, '\n');
 }
 
+/* A difference: "-3.25h". */
+static char *secs_signed(double s, figure out)
+{
+    figure bare;
+
+    snprintf(out, sizeof(figure), "%s%.40s", s < 0 ? "-" : "", secs_short(s < 0 ? -s : s, bare));
+    return out;
+}
+
+/* Promised against actual start, as a histogram. */
+static void text_promises(const struct page *p, const struct summary *s)
+{
+    const struct merit_figures *m = &s->merits;
+    const struct merits *kept = &s->r->merits;
+    char a[24], b[24];
+    figure f, g;
+    int i;
+
+    if (!m->early.n && !m->error.n)
+        return;
+    buf_fmt(p->out, "\n  promises kept %s, broken %s; started before the promised time\n",
+            count_text(kept->kept, a), count_text(kept->broken, b));
+    for (i = 0; i < PROMISE_BINS; i++) {
+        if (!m->early_bins[i])
+            continue;
+        buf_z(p->out, "  ");
+        plain_cell(p->out, str_of(promise_bin_name(i)), 20);
+        right_cell(p->out, count_text(m->early_bins[i], a), 9);
+        buf_char(p->out, ' ');
+        bar_cells(p->out, (double)m->early_bins[i] / (double)m->early.n, 24);
+        buf_char(p->out, '\n');
+    }
+    if (m->error.n)
+        buf_fmt(p->out, "  after the forecast: mean %s, p95 %s, over %s gangs\n",
+                secs_signed(group_mean_s(&m->error), f),
+                secs_signed((double)m->error.at[QUANTILE_P95] / 1e6, g),
+                count_text(m->error.n, a));
+}
+
 /* --- the page
  * -------------------------------------------------------------------------- */
 
@@ -483,6 +687,7 @@ static void text_about(const struct page *p, const struct report_about *a,
                        uint64_t jobs)
 {
     char nodes[24], gpus[24], count[24];
+    figure window;
 
     buf_z(p->out, "cluster ");
     plain_cell(p->out, a->cluster, plain_length(a->cluster));
@@ -499,6 +704,9 @@ static void text_about(const struct page *p, const struct report_about *a,
         buf_char(p->out, ')');
     }
     buf_fmt(p->out, ", seed %llu\n", (unsigned long long)a->seed);
+    if (a->window_until_us)
+        buf_fmt(p->out, "measured inside a window of %s: jobs by their submit time\n",
+                secs_long((double)(a->window_until_us - a->window_from_us) / 1e6, window));
 }
 
 static void text_note(const struct page *p, const struct summary *s)
@@ -545,6 +753,7 @@ static void text_policy(const struct page *p, const struct summary *s)
     text_note(p, s);
     text_groups(p, s);
     text_ledger(p, s);
+    text_promises(p, s);
     text_counts(p, s);
 }
 

@@ -196,6 +196,7 @@ struct summary *summary_create(const struct report *r)
     qsort(s->queues, s->nqueues, sizeof *s->queues, by_jobs);
     summary_shares(s, r);
     summary_reasons(s, r);
+    merits_settle(s);
     return s;
 }
 
@@ -248,7 +249,7 @@ bool summary_same_setting(const struct summary *a, const struct summary *b)
 
 uint64_t summary_unplaced(const struct summary *s)
 {
-    return s->r->has_totals ? s->r->totals.unplaced_jobs : s->never_started;
+    return s->r->has_totals && !s->r->windowed ? s->r->totals.unplaced_jobs : s->never_started;
 }
 
 bool summary_all_started(const struct summary *s, struct summary *const *sums, uint32_t n)

@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "base/word.h"
 #include "report/columns.h"
+#include "report/merits.h"
 #include "report/quantile.h"
 #include "report/report.h"
 #include "report/series.h"
@@ -69,6 +70,11 @@ struct report {
     struct report_totals totals;
     struct report_error error;
     bool has_ledger, has_totals, has_error;
+    struct merits merits;
+    bool windowed;
+    struct report_level level; /* the last one told */
+    bool before, closed;       /* that was before the window; the window is over */
+    uint64_t outside;          /* jobs that were submitted outside the window */
 };
 
 struct group_summary {
@@ -99,12 +105,16 @@ struct summary {
     bool fills;
     /* Fractions of capacity x time; negative: not measured. */
     double useful, allocated, frag, lost;
+    struct merit_figures merits;
     bool ledger_sums;    /* true without a ledger, too */
     __int128 ledger_gap; /* causes - capacity, milli-GPU x us */
 };
 
 struct summary *summary_create(const struct report *r);
 void summary_destroy(struct summary *s);
+
+/* The queue's number, new or not (report.c). */
+uint32_t report_queue(struct report *r, struct str name);
 
 /* One a report; destroyed together. */
 struct summary **summary_all(struct report *const *rs, uint32_t n);
