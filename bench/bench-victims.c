@@ -286,7 +286,7 @@ static void describe(const struct bench *b)
 int main(int argc, char **argv)
 {
     struct bench b;
-    build(&b, NODES, 100);
+    build(&b, NODES, 64);
     describe(&b);
     if (argc == 4 && !strcmp(argv[1], "work")) {
         run(&b, (enum kind)atoi(argv[3]), 128, (uint32_t)atoi(argv[2]), "work",

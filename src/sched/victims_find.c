@@ -5,9 +5,10 @@
  * 2. Domains are taken by the sum of their n lowest prices, until that sum is dearer
  * than the best set found.
  * 3. In a domain only the cheapest nodes are loaded (the core) and searched exactly.
- * The bound's last task has slope t: a solution that uses a node of price p outside the
- *    core costs at least bound + p - t. Where that is more than was found, the core was
- *    all that matters; else the core grows to all nodes that this does not exclude.
+ * The bound's last task weighs theta: a solution that uses a node of price p outside
+ * the core costs at least bound + p - theta. Where that is more than was found, the
+ * core was all that matters; else the core grows to all nodes that this does not
+ * exclude.
  * 4. A set that was not proven least is thinned: the dearest first, whatever can stay.
  *
  * O(nodes of the domains + core x branches), the last within the steps of the question.
@@ -17,10 +18,9 @@
 #include "sched/victims_index.h"
 
 enum {
-    CORE_SPARE = 96,    /* nodes beyond the tasks in the first core */
-    CORE_SAMPLE = 512,  /* prices looked at to guess where the core ends */
-    SCAN_STEP = 16,     /* nodes scanned for one counted step */
-    ROUNDING_SLACK = 2, /* cost: shares are rounded down */
+    CORE_SPARE = 96,   /* nodes beyond the tasks in the first core */
+    CORE_SAMPLE = 512, /* prices looked at to guess where the core ends */
+    SCAN_STEP = 16,    /* nodes scanned for one counted step */
 };
 
 struct question {
@@ -321,21 +321,45 @@ static uint64_t hunt_room(const struct hunt *h)
     return slots;
 }
 
-/* Which price the core must reach when `out` was the lowest outside it: 0 when the core
- * was enough, UINT64_MAX when the prices in it hold less than the tasks. */
+/* What a solution weighs at least that uses a node outside the core, where prices are
+ * `out` or more, and not less than theta: such a node saves one task of theta and costs
+ * its own price. Prices are whole costs, so at the same cost each task may still save
+ * what theta has below that. */
+static struct weight outside_bound(const struct hunt *h, uint64_t out)
+{
+    uint64_t slope = weight_cost(h->theta);
+    struct weight rest = h->theta;
+    rest.hi -= (u128)slope << HUNT_COST_SHIFT;
+    if (out == slope)
+        rest = weight_times(rest, h->tasks);
+    struct weight w = h->root;
+    w.hi += (u128)(out - slope) << HUNT_COST_SHIFT;
+    return weight_cmp(w, rest) > 0 ? weight_sub(w, rest) : (struct weight){0};
+}
+
+/* The cost of the best set known, after a hunt. */
+static uint64_t best_cost(const struct question *q)
+{
+    const struct hunt *h = &q->v->hunt;
+    uint64_t best = h->found ? weight_cost(h->best) : UINT64_MAX;
+    if (q->ret->verdict == VICTIMS_FOUND && q->ret->cost < best)
+        best = q->ret->cost;
+    return best;
+}
+
+/* Up to which price the core must reach, when `out` was the lowest outside it: 0 where
+ * it was enough, UINT64_MAX where there is no telling but it is too small. */
 static uint64_t core_wanting(const struct question *q, uint64_t out)
 {
     const struct hunt *h = &q->v->hunt;
-    if (out == UINT64_MAX)
+    if (out == UINT64_MAX || (q->ret->verdict == VICTIMS_FOUND && !q->ret->victims.n))
         return 0;
-    if (!weight_cmp(h->root, weight_inf) || out < h->slope)
+    if (!weight_cmp(h->root, weight_inf) || out < weight_cost(h->theta))
         return UINT64_MAX;
-    uint64_t root = weight_cost(h->root);
-    uint64_t best = h->found ? weight_cost(h->best) : root;
-    if (q->ret->verdict == VICTIMS_FOUND && q->ret->cost < best)
-        best = q->ret->cost;
-    uint64_t reach = h->slope + ROUNDING_SLACK + (best > root ? best - root : 0);
-    return out > reach ? 0 : reach;
+    uint64_t best = best_cost(q);
+    struct weight w = outside_bound(h, out);
+    uint64_t least = weight_cost(w) + (w.lo || w.hi << (128 - HUNT_COST_SHIFT));
+    return least >= best ? 0 : out + (best - least);
 }
 
 struct outside {
@@ -380,6 +404,13 @@ static void spare_outside(void *arg)
     v->hunt.steps += (o->d->hi - o->d->lo) / SCAN_STEP;
 }
 
+/* Of several domains each gets at most three quarters of what is left. */
+static uint64_t steps_left(const struct question *q)
+{
+    uint64_t used = q->v->hunt.steps, left = q->limit > used ? q->limit - used : 0;
+    return q->ask->ndomains > 1 ? left - left / 4 : left;
+}
+
 /* Search one domain whose entries are scanned. */
 static void solve(struct question *q, const struct candidate *d)
 {
@@ -403,15 +434,13 @@ static void solve(struct question *q, const struct candidate *d)
         struct outside o = {v, d, out};
         h->spare = out == UINT64_MAX ? NULL : spare_outside;
         h->spare_arg = &o;
-        hunt_run(h, answer_ceiling(q->ret),
-                 q->limit > h->steps ? q->limit - h->steps : 0);
+        hunt_run(h, answer_ceiling(q->ret), steps_left(q));
         offer(q, d);
         uint64_t reach = core_wanting(q, out);
         if (!reach)
             break;
         if (reach != UINT64_MAX && h->steps >= q->limit) {
-            uint64_t past = out > h->slope ? out - h->slope : 0;
-            unproven(q, weight_cost(h->root) + past);
+            unproven(q, weight_cost(outside_bound(h, out)));
             break;
         }
         few = reach == UINT64_MAX && few < UINT32_MAX / 8 ? 4 * few : few;
@@ -648,7 +677,7 @@ static void search(struct question *q)
         const struct candidate *d = &v->candidates.at[i];
         if (a->verdict == VICTIMS_FOUND && (!a->victims.n || d->bound > a->cost))
             break;
-        if (a->verdict == VICTIMS_FOUND && v->hunt.steps > q->limit) {
+        if (a->verdict == VICTIMS_FOUND && v->hunt.steps > 2 * q->limit) {
             unproven(q, d->bound);
             break;
         }

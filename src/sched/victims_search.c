@@ -21,7 +21,8 @@
 
 enum {
     KNAPSACK_VISITS = 4096,
-    ASCENTS = 8, /* rounds of better shares */
+    ASCENTS = 8,    /* rounds of better shares */
+    FIRST_PART = 2, /* of the steps: one part before the shares are improved */
 };
 
 const struct weight weight_inf = {~(u128)0 >> 1, 0};
@@ -46,7 +47,7 @@ int weight_cmp(struct weight a, struct weight b)
     return a.lo < b.lo ? -1 : a.lo > b.lo;
 }
 
-static struct weight weight_times(struct weight a, uint32_t k)
+struct weight weight_times(struct weight a, uint32_t k)
 {
     u128 low = (u128)(uint64_t)a.lo * k;
     u128 mid = (u128)(uint64_t)(a.lo >> 64) * k + (low >> 64);
@@ -366,8 +367,7 @@ static uint32_t pieces_split(struct hunt_piece *p, uint32_t n, uint32_t tasks)
 struct spread {
     struct weight bound;
     bool can, exact;
-    uint64_t slope;      /* cost of the last task, rounded up */
-    struct weight theta; /* and its weight, rounded down */
+    struct weight theta; /* weight of the last task, rounded down */
 };
 
 /* Least weight of exactly n tasks: table[m] over the nodes so far, choice[node][m]. */
@@ -407,11 +407,6 @@ static void spread_exactly(struct hunt *h, struct spread *r)
     }
 }
 
-static uint64_t slope_cost(const struct hunt_piece *p)
-{
-    return (uint64_t)((p->rise.hi >> HUNT_COST_SHIFT) / p->run) + 1;
-}
-
 static struct spread spread_tasks(struct hunt *h)
 {
     struct spread r = {.bound = h->sunk, .exact = true};
@@ -435,7 +430,6 @@ static struct spread spread_tasks(struct hunt *h)
             h->take.at[p->node] = p->to;
     }
     const struct hunt_piece *p = &h->pieces.at[last];
-    r.slope = slope_cost(p);
     r.theta = weight_over(p->rise, p->run);
     h->take.at[p->node] = p->to - p->run + left;
     r.bound = weight_add(r.bound, weight_over(weight_times(p->rise, left), p->run));
@@ -527,7 +521,7 @@ static void branch(struct hunt *h, bool root)
     struct spread s = spread_tasks(h);
     if (root) {
         h->root = s.can ? s.bound : weight_inf;
-        h->slope = s.slope;
+        h->theta = s.theta;
     }
     if (!s.can || weight_cmp(s.bound, h->best) >= 0)
         return;
@@ -548,7 +542,6 @@ static void branch(struct hunt *h, bool root)
         return;
     }
     if (h->steps > h->limit) {
-        h->cut = true;
         leave_open(h, s.bound);
         return;
     }
@@ -696,7 +689,7 @@ static void share_out(struct hunt *h)
 
 void hunt_run(struct hunt *h, struct weight below, uint64_t limit)
 {
-    h->found = h->cut = false;
+    h->found = false;
     h->rough = h->dropped;
     h->best = below;
     h->open = weight_inf;
@@ -711,9 +704,18 @@ void hunt_run(struct hunt *h, struct weight below, uint64_t limit)
         price_node(h, i);
     }
     vec_resize(&h->take, h->nodes.n);
-    h->limit = h->steps + limit;
+    uint64_t start = h->steps;
+    h->limit = start + limit / FIRST_PART;
+    branch(h, true);
+    if (!weight_cmp(h->open, weight_inf))
+        return;
+    struct weight first = h->open;
+    h->open = weight_inf;
+    h->limit = start + limit;
     ascend(h);
     branch(h, true);
+    if (weight_cmp(h->open, first) < 0)
+        h->open = first;
 }
 
 void hunt_reset(struct hunt *h)

@@ -97,9 +97,9 @@ struct hunt {
     void *spare_arg;
     struct weight sunk; /* of those that go */
     /* out */
-    bool found, cut, rough; /* cut: the limit; rough: a node was not priced exactly */
+    bool found, rough;              /* rough: a node was not priced exactly */
     struct weight best, open, root; /* open: the least bound left unexplored */
-    uint64_t slope;                 /* cost of the root's last task, rounded up */
+    struct weight theta;            /* of the root: its last task */
     VEC(uint32_t) goes;             /* victims of the best set */
     VEC(struct victims_place) places;
 };
@@ -114,6 +114,8 @@ uint32_t hunt_slots(const struct victims_room *room, const struct victims_room *
 void hunt_run(struct hunt *h, struct weight below, uint64_t limit);
 
 struct weight weight_add(struct weight a, struct weight b);
+struct weight weight_sub(struct weight a, struct weight b);
+struct weight weight_times(struct weight a, uint32_t k);
 int weight_cmp(struct weight a, struct weight b);
 extern const struct weight weight_inf;
 
