@@ -66,6 +66,10 @@ static uint64_t shape_digest(const struct sched *s, uint32_t id)
         h = digest_mix(h, word_digest(s, sh.constraints[i].key));
         sh.constraints[i].tag = sh.constraints[i].key = 0;
     }
+    for (uint32_t i = 0; i < sh.nalts; i++) {
+        h = digest_mix(h, word_digest(s, sh.alts[i].profile));
+        sh.alts[i].profile = 0;
+    }
     h = digest_mix(h, word_digest(s, sh.profile));
     sh.profile = 0;
     return digest_mix(h, digest_bytes(&sh, sizeof sh, 0));
@@ -160,6 +164,7 @@ static uint64_t gang_digest(const struct sched *s, uint32_t i)
     uint64_t h = gang_name_digest(s, i);
     for (uint32_t k = 0; k < sizeof fields / sizeof *fields; k++)
         h = digest_mix(h, fields[k]);
+    h = digest_mix(h, (uint64_t)owed_labels(s, i) << 2 | g->right << 1 | g->reserved);
     if (g->said)
         h = digest_mix(h, why_digest(s, &g->why));
     return digest_mix(h, slots_digest(g));
@@ -198,6 +203,7 @@ static uint64_t claim_digest(const struct sched *s, const struct claim *c,
     h = digest_mix(h, str_digest(where, 1));
     h = digest_mix(h, c->use.devs);
     h = digest_mix(h, (uint64_t)c->use.slices << 32 | c->use.gpu_milli);
+    h = digest_mix(h, c->alt);
     h = digest_mix(h, (uint64_t)c->use.cpu_milli);
     h = digest_mix(h, c->launch);
     if (kind == DIGEST_FACTS)

@@ -77,13 +77,11 @@ static void setup(struct sched *s)
     free(weight);
 }
 
-void owed_policy(struct sched *s)
+static void make(struct sched *s)
 {
     struct owed *o = &s->owed;
     owed_done(o);
     *o = (struct owed){.on = wanted(s), .capacity_stale = true, .retry_at = INT64_MAX};
-    for (uint32_t i = 0; i < s->gangs.n; i++)
-        s->gangs.at[i].right = false;
     if (!o->on)
         return;
     setup(s);
@@ -94,6 +92,14 @@ void owed_policy(struct sched *s)
         owed_add(s, i);
         owed_settle(s, i);
     }
+}
+
+void owed_policy(struct sched *s)
+{
+    struct owed *o = &s->owed;
+    make(s);
+    for (uint32_t i = 0; i < s->gangs.n; i++)
+        s->gangs.at[i].right = false;
     struct rights_pool pool = owed_pool(s);
     for (uint32_t l = 0; l < o->leaves.n; l++) {
         struct rights_list list = {.ids = o->leaves.at[l].ids.at, .n = o->leaves.at[l].ids.n};
@@ -297,6 +303,24 @@ void owed_border(struct sched *s)
         o->retry_at = INT64_MAX;
         lanes_wake_owed(s);
     }
+}
+
+uint32_t owed_labels(const struct sched *s, uint32_t gang)
+{
+    const struct owed *o = &s->owed;
+    if (!o->on || gang >= o->listed.n || !o->listed.at[gang])
+        return 0;
+    return o->units.at[gang].marks & (RIGHTS_OWN | RIGHTS_OWN2 | RIGHTS_DUE);
+}
+
+void owed_restore(struct sched *s, const uint32_t *labels, int64_t retry_at)
+{
+    struct owed *o = &s->owed;
+    make(s);
+    o->retry_at = retry_at;
+    for (uint32_t i = 0; i < o->listed.n && i < s->gangs.n; i++)
+        if (o->listed.at[i])
+            o->units.at[i].marks |= labels[i];
 }
 
 int64_t owed_due(const struct sched *s)

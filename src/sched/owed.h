@@ -40,6 +40,9 @@ void owed_add(struct sched *s, uint32_t gang);    /* a live gang; again is fine 
 void owed_remove(struct sched *s, uint32_t gang); /* it is over, or about to change */
 void owed_settle(struct sched *s, uint32_t gang); /* after its claims changed */
 void owed_border(struct sched *s);
+/* Labels are state: of a gang, and all of them after a load. */
+uint32_t owed_labels(const struct sched *s, uint32_t gang);
+void owed_restore(struct sched *s, const uint32_t *labels, int64_t retry_at);
 void owed_refused(struct sched *s, uint32_t gang);
 int64_t owed_due(const struct sched *s);
 struct rights_pool owed_pool(struct sched *s);

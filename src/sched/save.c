@@ -425,6 +425,22 @@ static void io_quota(struct io *io, struct sched *s)
         io->bad = true;
 }
 
+/* Last: it looks at jobs, claims, nodes and queues. */
+static void io_owed(struct io *io, struct sched *s)
+{
+    VEC(uint32_t) labels = {0};
+    int64_t retry_at = s->owed.retry_at;
+    for (uint32_t i = 0; i < s->gangs.n && io->out; i++)
+        vec_push(&labels, owed_labels(s, i));
+    ARRAY(io, &labels);
+    FIELD(io, retry_at);
+    if (!io->out && !io->bad && labels.n == s->gangs.n)
+        owed_restore(s, labels.at, retry_at);
+    else if (!io->out)
+        io->bad = true;
+    vec_done(&labels);
+}
+
 static void io_lanes(struct io *io, struct sched *s)
 {
     ARRAY(io, &s->lanes); /* after the claims: restoring those must find nobody to wake */
@@ -536,7 +552,9 @@ static void walk(struct io *io, struct sched *s)
         io_claims(io, s, map);
     if (!io->bad)
         io_lanes(io, s);
-    io_numbers(io, s); /* last: what restoring the rest has moved is set right */
+    io_numbers(io, s); /* what restoring the rest has moved is set right */
+    if (!io->bad)
+        io_owed(io, s);
     free(map);
 }
 
