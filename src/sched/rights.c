@@ -5,8 +5,8 @@
  * the band, from the caller's list. The sum only grows, so a row of needs that was
  * refused once is dead for the rest of the walk, and when all rows of the leaf are dead
  * the walk of the rest ends: the cost is K1 before and after, and little more. Marks
- * are the only thing a walk writes outside this struct. SPDX-License-Identifier:
- * Apache-2.0 */
+ * are the only thing a walk writes outside this struct.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "sched/rights.h"
 
 #include <assert.h>
@@ -571,9 +571,7 @@ void rights_rename(struct rights *r, const struct rights_pool *p,
                    struct rights_list leaf, struct rights_list all,
                    struct rights_renaming which)
 {
-    enum {
-        MOVES = RIGHTS_DUE | RIGHTS_OWN | RIGHTS_OWN2 | RIGHTS_K1 | RIGHTS_K2
-    };
+    enum { MOVES = RIGHTS_DUE | RIGHTS_OWN | RIGHTS_OWN2 | RIGHTS_K1 | RIGHTS_K2 };
     struct rights_unit *a = &p->units[which.own], *b = &p->units[which.lent];
     struct rights_place *pa = &p->places[which.own], *pb = &p->places[which.lent];
     uint32_t moved = (a->marks ^ b->marks) & MOVES;

@@ -3,7 +3,8 @@
  * look at the queues between its leaf and the highest ancestor it shares with a victim,
  * put all back. O((victims + 1) x depth x resources). That taking from others ends at
  * E, and the policy's other refusals, are restrictions: that nothing loops rests only
- * on "no victim is in K1" (for K2: in K). SPDX-License-Identifier: Apache-2.0 */
+ * on "no victim is in K1" (for K2: in K).
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "sched/rights.h"
 
 #include <assert.h>
