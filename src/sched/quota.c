@@ -171,7 +171,8 @@ void quota_policy(struct sched *s)
     node_add(q, t->nqueues ? 0 : QUEUE_NONE, QUEUE_NONE);
     for (uint32_t i = 1; i < t->nqueues; i++) {
         const struct queue_spec *spec = &t->queues[i];
-        struct quota_node *n = &q->nodes.at[node_add(q, i, spec->parent)];
+        uint32_t id = node_add(q, i, spec->parent); /* the list may move */
+        struct quota_node *n = &q->nodes.at[id];
         n->weight = spec->weight;
         n->authority = spec->authority;
         for (uint32_t r = 0; r < t->nresources; r++) {
