@@ -550,8 +550,6 @@ static int row_read(struct trace *t, struct mapped *m, const struct csv_row *row
             return cell_bad(m, row, s, rc, err);
     }
     trace_job_from(t, j, &m->row);
-    if (m->row.name.len)
-        j->name = m->row.name;
     j->priority = (int32_t)x->priority;
     j->state = (int32_t)x->state;
     if (amounts_settle(t, m->map, j, x) < 0)

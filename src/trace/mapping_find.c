@@ -11,11 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/infile.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "trace/mapping.h"
 
-enum { PLACES_MAX = 8, FILES_MAX = 1024 };
+enum { PLACES_MAX = 8, FILES_MAX = 1024, FILE_BYTES_MAX = 1 << 20 };
 
 struct places {
     char at[PLACES_MAX][2048];
@@ -114,16 +115,28 @@ static bool mapping_knows(const struct mapping *m, struct str line)
     return false;
 }
 
+/* Does the line stand in the file as it is? */
+static bool file_has(const char *path, struct str line)
+{
+    struct buf text = {0};
+    bool has = infile_slurp(path, FILE_BYTES_MAX, &text, NULL) == 0 &&
+               memmem(text.data, text.len, line.ptr, line.len);
+    buf_done(&text);
+    return has;
+}
+
 /* A mapping file that does not parse is skipped here: it is named when it is asked
- * for. */
+ * for. plain: only files in which the line stands as it is, which are soon found; YAML
+ * may also write it with escapes. */
 static int place_recognise(const char *dir, char **names, uint32_t n, struct str line,
-                           struct mapping **ret)
+                           bool plain, struct mapping **ret)
 {
     for (uint32_t i = 0; i < n; i++) {
         char path[4096];
         struct mapping *m;
         int len = snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-        if (len < 0 || (size_t)len >= sizeof path || mapping_load(&m, path, NULL) < 0)
+        if (len < 0 || (size_t)len >= sizeof path || (plain && !file_has(path, line)) ||
+            mapping_load(&m, path, NULL) < 0)
             continue;
         if (mapping_knows(m, line)) {
             *ret = m;
@@ -143,8 +156,9 @@ int mapping_recognise(struct str first_line, struct mapping **ret, struct err *e
     places_list(&p);
     for (uint32_t i = 0; i < p.n && !n; i++) {
         n = files_list(p.at[i], names);
-        if (n)
-            rc = place_recognise(p.at[i], names, n, first_line, ret);
+        rc = place_recognise(p.at[i], names, n, first_line, true, ret);
+        if (rc < 0)
+            rc = place_recognise(p.at[i], names, n, first_line, false, ret);
     }
     for (uint32_t i = 0; i < n; i++)
         free(names[i]);

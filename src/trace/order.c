@@ -32,7 +32,7 @@ static int more(struct orders *o, struct err *err)
     memmove(o->data, o->data + o->pos, o->end - o->pos);
     o->end -= o->pos;
     o->pos = 0;
-    if (o->room - o->end < CHUNK) {
+    if (o->room - o->end < CHUNK / 2) {
         if (o->room >= LINE_MAX_BYTES)
             return err_set(err, EFBIG, "%s:%llu:1: the line is too long",
                            infile_name(o->in), (unsigned long long)o->line + 1);
@@ -127,7 +127,7 @@ int trace_order_load(const char *path, uint64_t seed, uint32_t **ret_pods,
                      uint32_t *ret_npods, uint32_t **ret_ranks, uint32_t *ret_nranks,
                      struct err *err)
 {
-    struct orders o = {.seed = seed, .room = 4 * CHUNK};
+    struct orders o = {.seed = seed, .room = CHUNK}; /* of a first seed that is most */
     struct str line;
     int rc = infile_open(&o.in, path, err);
     if (rc < 0)

@@ -52,11 +52,18 @@ struct trace_types trace_intern_list(struct trace *t, struct str s, char sep);
 
 /* One more data row; its number is the name of jobs that have none. */
 void trace_row(struct trace *t);
-/* A job of the current row of which nothing is known yet, or what the prototype
- * says. */
+/* A job of the current row of which nothing is known yet, or what the prototype says;
+ * without a name it gets the row's number. */
 void trace_job_init(struct trace *t, struct trace_job *job);
-void trace_job_from(struct trace *t, struct trace_job *job,
-                    const struct trace_job *proto);
+static inline void trace_job_from(const struct trace *t, struct trace_job *job,
+                                  const struct trace_job *proto)
+{
+    *job = *proto;
+    job->row = t->rows - 1;
+    if (!job->name.len)
+        job->name = (struct str){t->row_name + sizeof t->row_name - t->row_digits,
+                                 t->row_digits};
+}
 
 /* One more of these; the first is named. */
 void trace_note_add(struct trace_note *note, const struct trace_job *job);

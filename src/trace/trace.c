@@ -302,15 +302,6 @@ void trace_row(struct trace *t)
         t->row_digits = (uint32_t)(end - p);
 }
 
-void trace_job_from(struct trace *t, struct trace_job *job,
-                    const struct trace_job *proto)
-{
-    *job = *proto;
-    job->row = t->rows - 1;
-    job->name = (struct str){t->row_name + sizeof t->row_name - t->row_digits,
-                             t->row_digits};
-}
-
 void trace_job_init(struct trace *t, struct trace_job *job)
 {
     static const struct trace_job blank = {
