@@ -271,7 +271,8 @@ static uint32_t promise_of(struct feed *f, const struct gang_ref *gang, bool mak
 
 static void promised(struct feed *f, const struct record *r)
 {
-    struct feed_promise *p = &f->promises.at[promise_of(f, &r->hold.gang, true)];
+    uint32_t id = promise_of(f, &r->hold.gang, true); /* the list may move */
+    struct feed_promise *p = &f->promises.at[id];
     if (p->expected == INT64_MIN && r->hold.expected)
         p->expected = r->hold.expected;
     if (!r->hold.by)
