@@ -251,11 +251,21 @@ struct bclaim *book_claim_add(struct audit *a, struct bgang *g, uint32_t slot,
     vec_push(&a->claims, c);
     if (!g)
         return c;
-    c->shape = *book_shape(g, slot);
+    shape_choose(book_shape(g, slot), 0, &c->shape);
     c->shaped = true;
     if (phase != BP_STRAY)
         g->slots[slot].claim = c;
     return c;
+}
+
+void book_claim_choose(struct bclaim *c, uint8_t alt)
+{
+    const struct shape *all = c->gang && c->phase != BP_STRAY
+                                  ? book_shape(c->gang, c->slot) : NULL;
+    if (!all || c->alt == (alt <= all->nalts ? alt : 0))
+        return;
+    c->alt = alt <= all->nalts ? alt : 0;
+    shape_choose(all, c->alt, &c->shape);
 }
 
 /* Its room is free again; planned claims that lay over it rise. */

@@ -31,7 +31,8 @@ struct bclaim {
     struct str where;   /* own copy: the node's name while it is not known */
     struct need need;
     bool shaped; /* need follows from `shape` */
-    struct shape shape;
+    struct shape shape; /* with one way to ask for GPUs: the one it takes */
+    uint8_t alt;        /* ... of its slot's shape */
     bool foreign, ours, asked, seen;
     bool taken; /* a planned claim: its room is free now and is its own */
     bool fresh; /* decided in the pass at hand */
@@ -207,6 +208,9 @@ void book_job_drop(struct audit *a, struct bjob *j);
 void book_tree(struct bjob *j, const struct job_spec *spec);
 struct bclaim *book_claim_add(struct audit *a, struct bgang *g, uint32_t slot,
                               enum bphase phase);
+/* It takes that of the ways its shape has to ask for GPUs (the first where it has not so
+ * many). */
+void book_claim_choose(struct bclaim *c, uint8_t alt);
 void book_claim_drop(struct audit *a, struct bclaim *c);
 void book_claim_place(struct audit *a, struct bclaim *c, struct bnode *n,
                       const struct need *need, struct str where);

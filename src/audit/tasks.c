@@ -63,6 +63,8 @@ static void move(struct audit *a, const struct record *r, struct bclaim *c)
 {
     struct bnode *n = book_node(a, r->task_at.node);
     uint64_t devs = r->task_at.devs;
+    uint8_t old = c->alt;
+    book_claim_choose(c, r->task_at.alt);
     uint16_t slices = r->task_at.slices;
     if (n)
         devs &= n->nkept >= 64 ? UINT64_MAX : (UINT64_C(1) << n->nkept) - 1;
@@ -75,8 +77,8 @@ static void move(struct audit *a, const struct record *r, struct bclaim *c)
         need = book_need(a, &c->shape, n, devs, slices);
     if (need.mode == GPU_MIG && !need.slices)
         need.devs = 0;
-    if (c->node == n && c->need.devs == need.devs && c->need.slices == need.slices &&
-        n && (c->phase != BP_PLANNED || c->taken))
+    if (c->alt == old && c->node == n && c->need.devs == need.devs &&
+        c->need.slices == need.slices && n && (c->phase != BP_PLANNED || c->taken))
         return;
     book_claim_place(a, c, n, &need, r->task_at.node);
 }

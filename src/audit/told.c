@@ -180,7 +180,7 @@ static void tag_task(struct audit *a, struct str task, word_t tag, bool on)
         s->shape = mem_alloc(sizeof *s->shape);
     *s->shape = sh;
     if (s->claim)
-        s->claim->shape = sh;
+        shape_choose(&sh, s->claim->alt, &s->claim->shape);
 }
 
 static void foreign_set(struct audit *a, const struct record *r)

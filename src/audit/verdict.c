@@ -52,10 +52,13 @@ static int seat_check(struct audit *a, struct bgang *g, const struct gang_ref *r
     const struct bnode *n = book_node(a, seat->node);
     if (!n)
         return bad_seat(a, ref, seat, "the node is not known");
-    const struct shape *sh = book_shape(g, slot);
-    struct need need = book_need(a, sh, n, seat->devs, seat->slices);
+    if (seat->alt > book_shape(g, slot)->nalts)
+        return bad_seat(a, ref, seat, "its shape has no such alternative");
+    struct shape sh;
+    shape_choose(book_shape(g, slot), seat->alt, &sh);
+    struct need need = book_need(a, &sh, n, seat->devs, seat->slices);
     char text[160];
-    why = seat_refused(a, sh, n, &need, text);
+    why = seat_refused(a, &sh, n, &need, text);
     if (why)
         return bad_seat(a, ref, seat, why);
     struct room r;
@@ -72,9 +75,11 @@ static void seat_fold(struct audit *a, struct bgang *g, const struct seat *seat,
     struct bnode *n = book_node(a, seat->node);
     if (!c)
         c = book_claim_add(a, g, slot, phase);
+    uint8_t old = c->alt;
+    book_claim_choose(c, seat->alt);
     struct need need = book_need(a, &c->shape, n, seat->devs, seat->slices);
     if (c->node != n || c->need.devs != need.devs || c->need.slices != need.slices ||
-        !c->taken) {
+        !c->taken || c->alt != old) {
         book_claim_place(a, c, n, &need, seat->node);
         c->fresh = true; /* room that was held before was judged then */
     }
@@ -343,9 +348,12 @@ static const struct bnode *room_overlooked(const struct audit *a, const struct b
     for (uint32_t i = 0; sh->ntags && i < a->claims.n; i++)
         if (a->claims.at[i]->shaped && a->claims.at[i]->shape.nconstraints)
             return NULL; /* somebody may avoid its tags */
-    for (uint32_t i = 0; i < a->nodes.n; i++)
-        if (seat_exists(sh, a->nodes.at[i]))
-            return a->nodes.at[i];
+    for (uint32_t i = 0; i < a->nodes.n * (sh->nalts + 1); i++) {
+        struct shape one;
+        shape_choose(sh, i % (sh->nalts + 1), &one);
+        if (seat_exists(&one, a->nodes.at[i / (sh->nalts + 1)]))
+            return a->nodes.at[i / (sh->nalts + 1)];
+    }
     return NULL;
 }
 

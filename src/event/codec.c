@@ -228,6 +228,42 @@ static void constraint_fields(struct io *io, struct constraint *c)
     u32(io, &c->max_skew, "constraint max_skew");
 }
 
+/* Two numbers as one, the second above the first's bits: where it is 0, which is the rule,
+ * it takes no byte (and streams without it read as they did). */
+static void with_above(struct io *io, uint64_t *low, unsigned bits, uint64_t *above,
+                       uint64_t most, const char *field)
+{
+    uint64_t both = *low | *above << bits;
+    both = number(io, both, most << bits | ((UINT64_C(1) << bits) - 1), field);
+    *low = both & ((UINT64_C(1) << bits) - 1);
+    *above = both >> bits;
+}
+
+static void mode_fields(struct io *io, struct shape *s)
+{
+    uint64_t mode = s->gpu_mode, n = s->nalts;
+    with_above(io, &mode, 32, &n, SHAPE_ALTS_MAX - 1, "gpu_mode");
+    s->gpu_mode = (uint32_t)mode;
+    s->nalts = (uint32_t)n;
+}
+
+static void slices_fields(struct io *io, uint16_t *slices, uint8_t *alt)
+{
+    uint64_t low = *slices, above = *alt;
+    with_above(io, &low, 16, &above, UINT8_MAX, "slices");
+    *slices = (uint16_t)low;
+    *alt = (uint8_t)above;
+}
+
+static void alt_fields(struct io *io, struct gpu_alt *a)
+{
+    i64(io, &a->mem_bytes, "alternative mem_bytes");
+    u32(io, &a->mode, "alternative mode");
+    u32(io, &a->count, "alternative count");
+    u32(io, &a->milli, "alternative milli");
+    word(io, &a->profile, "alternative profile");
+}
+
 static void shape_fields(struct io *io, struct shape *s)
 {
     i64(io, &s->cpu_milli, "cpu_milli");
@@ -235,7 +271,7 @@ static void shape_fields(struct io *io, struct shape *s)
     i64(io, &s->gpu_mem_bytes, "gpu_mem_bytes");
     u32(io, &s->pod_slots, "pod_slots");
     u32(io, &s->nics, "nics");
-    u32(io, &s->gpu_mode, "gpu_mode");
+    mode_fields(io, s);
     u32(io, &s->gpu_count, "gpu_count");
     u32(io, &s->gpu_milli, "gpu_milli");
     word(io, &s->profile, "profile");
@@ -253,6 +289,8 @@ static void shape_fields(struct io *io, struct shape *s)
     count(io, &s->nconstraints, SHAPE_CONSTRAINTS_MAX, "constraints");
     for (uint32_t i = 0; i < s->nconstraints; i++)
         constraint_fields(io, &s->constraints[i]);
+    for (uint32_t i = 0; i < s->nalts; i++)
+        alt_fields(io, &s->alts[i]);
 }
 
 /* A shape that may be absent. */
@@ -492,7 +530,7 @@ static void seat_items(struct io *io, const struct seat **at, uint32_t *n)
         name(io, &s.task, "task");
         name(io, &s.node, "node");
         u64(io, &s.devs, "devs");
-        u16(io, &s.slices, "slices");
+        slices_fields(io, &s.slices, &s.alt);
         if (!io->out)
             list[i] = s;
     }
@@ -611,7 +649,7 @@ static void event_fields_tasks(struct io *io, struct record *r)
         name(io, &r->task_at.node, "node");
         u64(io, &r->task_at.devs, "devs");
         i64(io, &r->task_at.since, "since");
-        u16(io, &r->task_at.slices, "slices");
+        slices_fields(io, &r->task_at.slices, &r->task_at.alt);
         u8(io, &r->task_at.phase, "phase");
         break;
     case EV_TASK_REFUSED:

@@ -197,6 +197,7 @@ static int check_foreign_set(const struct record *r, struct err *err)
 static int check_task_at(const struct record *r, struct err *err)
 {
     RANGE("phase", r->task_at.phase, TASK_READY);
+    RANGE("alt", r->task_at.alt, SHAPE_ALTS_MAX - 1);
     uint64_t devs = r->task_at.devs;
     if (r->task_at.slices && (!devs || (devs & (devs - 1))))
         return err_set(err, EINVAL, "slices need exactly one device");

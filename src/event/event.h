@@ -151,6 +151,7 @@ struct seat {
     struct str node;
     uint64_t devs;   /* devices of the node; 0: none, or the world chooses */
     uint16_t slices; /* mig: memory slices on that device */
+    uint8_t alt;     /* which of the shape's ways to ask for GPUs it takes */
 };
 
 enum hold_what {
@@ -177,7 +178,7 @@ struct record {
         struct { struct str node; uint32_t device; uint8_t state; word_t evidence; } device_set;
         struct { word_t tag; bool on; uint32_t nnodes, ntasks; const struct str *nodes, *tasks; } tag_set;
         struct { struct str name, node; const struct shape *shape; uint64_t devs; int32_t priority; uint8_t phase; } foreign_set;
-        struct { struct task_ref ref; struct str node; uint64_t devs; int64_t since; uint16_t slices; uint8_t phase; } task_at;
+        struct { struct task_ref ref; struct str node; uint64_t devs; int64_t since; uint16_t slices; uint8_t phase, alt; } task_at;
         struct { struct task_ref ref; int64_t retry_at; uint8_t class_; } task_refused;
         struct { struct task_ref ref; int64_t deadline; uint8_t by; } task_ending;
         struct { struct task_ref ref; int32_t exit; uint8_t how; } task_ended;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "cluster/nodedesc.h"
 
@@ -109,6 +110,49 @@ static int constraint_check(const struct constraint *c, uint32_t i, struct err *
     return 0;
 }
 
+void shape_choose(const struct shape *s, uint32_t i, struct shape *ret)
+{
+    const struct gpu_alt *a = i > 0 && i <= s->nalts ? &s->alts[i - 1] : NULL;
+    *ret = *s;
+    ret->nalts = 0;
+    memset(ret->alts, 0, sizeof ret->alts);
+    if (!a)
+        return;
+    ret->gpu_mode = a->mode;
+    ret->gpu_count = a->count;
+    ret->gpu_milli = a->milli;
+    ret->gpu_mem_bytes = a->mem_bytes;
+    ret->profile = a->profile;
+}
+
+static int alts_check(const struct shape *s, struct err *err)
+{
+    static const struct gpu_alt none;
+    if (s->nalts >= SHAPE_ALTS_MAX)
+        return err_set(err, ERANGE, "gpu alternatives: %u more, at most %d are allowed",
+                       s->nalts, SHAPE_ALTS_MAX - 1);
+    if (s->nalts && s->gpu_mode == GPU_NONE)
+        return err_set(err, EINVAL, "gpu alternatives without a GPU");
+    for (uint32_t i = 0; i < SHAPE_ALTS_MAX - 1; i++) {
+        struct shape one;
+        if (i >= s->nalts) {
+            if (memcmp(&s->alts[i], &none, sizeof none) != 0)
+                return err_set(err, EINVAL, "gpu alternative %u lies behind the %u in use",
+                               i + 1, s->nalts);
+            continue;
+        }
+        if (s->alts[i].mode == GPU_NONE)
+            return err_set(err, EINVAL, "gpu alternative %u asks for no GPU", i + 1);
+        shape_choose(s, i + 1, &one);
+        int rc = gpu_check(&one, err);
+        if (rc) {
+            err_prefix(err, "gpu alternative %u", i + 1);
+            return rc;
+        }
+    }
+    return 0;
+}
+
 int shape_check(const struct shape *s, struct err *err)
 {
     if (s->cpu_milli < 0 || s->cpu_milli > CPU_MILLI_MAX)
@@ -123,6 +167,8 @@ int shape_check(const struct shape *s, struct err *err)
     if (s->nics > NICS_MAX)
         return err_set(err, ERANGE, "nics %u are above %u", s->nics, NICS_MAX);
     int rc = gpu_check(s, err);
+    if (!rc)
+        rc = alts_check(s, err);
     if (!rc)
         rc = types_check(s, err);
     if (!rc)

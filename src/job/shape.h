@@ -12,6 +12,15 @@ enum gpu_mode { GPU_NONE = 0, GPU_WHOLE, GPU_SHARE, GPU_MIG };
 
 enum { SHAPE_TYPES_MAX = 8, SHAPE_TAGS_MAX = 6, SHAPE_TOLERATE_MAX = 6, SHAPE_CONSTRAINTS_MAX = 6 };
 
+enum { SHAPE_ALTS_MAX = 4 }; /* ways to ask for devices: the first, and so many less one */
+
+/* Another way to ask for devices that would do as well. */
+struct gpu_alt {
+    int64_t mem_bytes; /* as gpu_mem_bytes */
+    uint32_t mode, count, milli;
+    word_t profile;
+};
+
 enum constraint_kind { CONSTRAINT_NONE = 0, CONSTRAINT_NEED, CONSTRAINT_AVOID, CONSTRAINT_SPREAD };
 
 /* need: the node (key 0) or its partition `key` carries the tag, or runs a task that does.
@@ -48,7 +57,13 @@ struct shape {
     word_t tolerate[SHAPE_TOLERATE_MAX];
     uint32_t nconstraints;
     struct constraint constraints[SHAPE_CONSTRAINTS_MAX];
+    uint32_t nalts; /* further ways to ask for GPUs, the preferred first */
+    struct gpu_alt alts[SHAPE_ALTS_MAX - 1];
 };
+
+/* The shape with its i-th way to ask for GPUs (0: the one in gpu_*) as the only one; what is
+ * not there is 0's. */
+void shape_choose(const struct shape *s, uint32_t i, struct shape *ret);
 
 /* GPU demand in milli: count x milli of each. (mig: 1000 x the profile's fraction is not
  * known here; counts as gpu_milli, which the reader of the profile fills.) */

@@ -197,7 +197,7 @@ static uint32_t claim_new(struct sched *s, uint32_t gang, uint32_t slot, uint8_t
             gang_slot(s, gang, slot)->claim = id;
             count_in_gang(s, c, 1);
         }
-        c->shape = slot_shape(s, gang, slot);
+        c->shape = shape_alt(s, slot_shape(s, gang, slot), 0);
         s->shapes.at[c->shape].refs++;
         if (s->quota.on)
             quota_claim(s, c, 1);
@@ -227,7 +227,7 @@ static void claim_settle(struct sched *s, uint32_t id, const struct use *u, stru
 void claim_reserve(struct sched *s, uint32_t gang, uint32_t slot, uint32_t node, uint64_t devs)
 {
     struct use u;
-    uint32_t shape = slot_shape(s, gang, slot);
+    uint32_t shape = shape_alt(s, slot_shape(s, gang, slot), 0);
     use_of_shape(s, shape, node, devs, 0, &u);
     if (node_is_reserved(s, node))
         reserve_lift_node(s, node);
@@ -293,6 +293,21 @@ static void run_ends(struct sched *s, const struct claim *c)
     j->attained_us += s->at - c->since;
     if (j->saved_at > c->since)
         j->progress_us += j->saved_at - c->since;
+}
+
+void claim_choose(struct sched *s, uint32_t id, uint8_t alt)
+{
+    const struct claim *c = &s->claims.at[id];
+    if (c->gang == NONE || c->phase == CLAIM_STRAY)
+        return;
+    uint32_t all = slot_shape(s, c->gang, c->slot);
+    alt = alt < shape_alts(s, all) ? alt : 0;
+    if (alt == c->alt)
+        return;
+    uint32_t shape = shape_alt(s, all, alt);
+    s->shapes.at[shape].refs++;
+    s->claims.at[id].alt = alt;
+    claim_reshape(s, id, shape);
 }
 
 void claim_phase(struct sched *s, uint32_t id, uint8_t phase)

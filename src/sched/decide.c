@@ -163,7 +163,8 @@ static bool waits_for_plan(struct sched *s, uint32_t gang, uint32_t slot)
     return false;
 }
 
-static struct seat seat_of(struct pass *p, uint32_t gang, uint32_t slot, const struct use *u)
+static struct seat seat_of(struct pass *p, uint32_t gang, uint32_t slot, uint8_t alt,
+                           const struct use *u)
 {
     struct sched *s = p->s;
     const struct slot *sl = gang_slot(s, gang, slot);
@@ -172,10 +173,20 @@ static struct seat seat_of(struct pass *p, uint32_t gang, uint32_t slot, const s
                         .rank = sl->rank,
                         .node = cluster_node_name(s->cluster, u->node),
                         .devs = u->devs,
-                        .slices = u->slices};
+                        .slices = u->slices,
+                        .alt = alt};
     if (sl->task)
         seat.task = arena_str(&p->out->arena, (struct str){sl->task, sl->task_len});
     return seat;
+}
+
+static struct seat seat_of_pick(struct pass *p, uint32_t gang, const struct pick *k)
+{
+    const struct sched *s = p->s;
+    uint32_t shape = slot_shape(s, gang, k->slot), alt = shape_alts(s, shape) - 1;
+    while (alt > 0 && shape_alt(s, shape, alt) != k->shape)
+        alt--;
+    return seat_of(p, gang, k->slot, (uint8_t)alt, &k->use);
 }
 
 struct seat *pass_seats(struct pass *p, uint32_t gang)
@@ -183,7 +194,7 @@ struct seat *pass_seats(struct pass *p, uint32_t gang)
     struct scratch *sc = p->s->scratch;
     struct seat *seats = arena_alloc(&p->out->arena, (sc->plan.n + 1) * sizeof *seats);
     for (uint32_t i = 0; i < sc->plan.n; i++)
-        seats[i] = seat_of(p, gang, sc->plan.at[i].slot, &sc->plan.at[i].use);
+        seats[i] = seat_of_pick(p, gang, &sc->plan.at[i]);
     return seats;
 }
 
@@ -241,7 +252,7 @@ void pass_launch(struct pass *p, uint32_t gang)
     for (uint32_t i = 0; i < sc->plan.n; i++) {
         const struct pick *k = &sc->plan.at[i];
         bool wait = waits_for_plan(s, gang, k->slot) || !slot_may_start(s, gang, k->slot);
-        seats[wait ? --later : now++] = seat_of(p, gang, k->slot, &k->use);
+        seats[wait ? --later : now++] = seat_of_pick(p, gang, k);
     }
     struct why why = fit_reason(s);
     uint32_t n = sc->plan.n;
@@ -303,7 +314,7 @@ static void launch_planned(struct pass *p, uint32_t gang)
     const struct gang *g = &s->gangs.at[gang];
     struct seat *seats = NULL;
     uint32_t n = 0;
-    if (gang_is_behind(s, g) && !room_is_there(s, gang))
+    if (gang_alive(g) == 0 && gang_is_behind(s, g) && !room_is_there(s, gang))
         return; /* it starts whole: somebody who was stopped for it has not ended */
     for (uint32_t i = 0; i < g->nslots; i++) {
         uint32_t c = gang_slot(s, gang, i)->claim;
@@ -316,7 +327,7 @@ static void launch_planned(struct pass *p, uint32_t gang)
             continue;
         if (!seats)
             seats = arena_alloc(&p->out->arena, g->nslots * sizeof *seats);
-        seats[n++] = seat_of(p, gang, i, &s->claims.at[c].use);
+        seats[n++] = seat_of(p, gang, i, s->claims.at[c].alt, &s->claims.at[c].use);
     }
     if (n)
         emit_seats(p, gang, DE_LAUNCH, seats, n, (struct why){.code = WHY_FITS, .need = n});

@@ -40,6 +40,12 @@ uint32_t shape_intern(struct sched *s, const struct shape *shape)
         if (shape->constraints[i].kind == CONSTRAINT_AVOID && shape->constraints[i].hard)
             e->tagged = true;
     u64map_put(&s->shape_ids, h, id);
+    for (uint32_t i = 0; shape->nalts && i <= shape->nalts; i++) {
+        struct shape one;
+        shape_choose(shape, i, &one);
+        uint32_t alt = shape_intern(s, &one); /* e may have moved */
+        s->shapes.at[id].alts[i] = alt;
+    }
     return id;
 }
 
@@ -50,6 +56,8 @@ void shape_unref(struct sched *s, uint32_t id)
     if (--e->refs)
         return;
     u64map_del(&s->shape_ids, e->hash);
+    for (uint32_t i = 0; e->shape.nalts && i <= e->shape.nalts; i++)
+        shape_unref(s, e->alts[i]); /* those have none of their own */
     vec_push(&s->shapes_free, id);
 }
 

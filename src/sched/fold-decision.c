@@ -16,13 +16,17 @@ static uint32_t seat_claim(struct sched *s, uint32_t gang, const struct seat *se
     if (node != NODE_NONE)
         devs &= node_devs(&s->cluster->nodes[node]);
     uint32_t id = gang_slot(s, gang, slot)->claim;
-    uint32_t shape = id == NONE ? slot_shape(s, gang, slot) : s->claims.at[id].shape;
-    use_of_shape(s, shape, node, devs, seat->slices, &u);
+    uint32_t all = slot_shape(s, gang, slot);
+    bool same = id != NONE && s->claims.at[id].alt == seat->alt;
+    use_of_shape(s, same ? s->claims.at[id].shape : shape_alt(s, all, seat->alt), node, devs,
+                 seat->slices, &u);
     if (id == NONE) {
         id = claim_create_on(s, gang, slot, phase, &u, seat->node);
+        claim_choose(s, id, seat->alt);
     } else {
+        claim_choose(s, id, seat->alt);
         const struct claim *old = &s->claims.at[id];
-        if (!old->taken || old->use.node != u.node || old->use.devs != u.devs ||
+        if (!same || !old->taken || old->use.node != u.node || old->use.devs != u.devs ||
             old->use.slices != u.slices)
             claim_place(s, id, &u, seat->node);
         claim_phase(s, id, phase);

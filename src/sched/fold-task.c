@@ -106,8 +106,12 @@ static bool report_is_known(const struct sched *s, const struct record *r,
 
 static void task_move(struct sched *s, const struct record *r, uint32_t claim)
 {
-    if (report_is_known(s, r, &s->claims.at[claim]))
+    bool same = s->claims.at[claim].alt == r->task_at.alt;
+    if (same && report_is_known(s, r, &s->claims.at[claim]))
         return;
+    uint8_t was = s->claims.at[claim].alt;
+    claim_choose(s, claim, r->task_at.alt);
+    same = s->claims.at[claim].alt == was;
     uint32_t shape = s->claims.at[claim].shape;
     s->last_node = s->claims.at[claim].use.node; /* as a rule it is where we sent it */
     uint32_t node = node_find(s, r->task_at.node);
@@ -125,7 +129,7 @@ static void task_move(struct sched *s, const struct record *r, uint32_t claim)
     } else {
         u.devs = devs;
     }
-    if (old->node == u.node && old->devs == u.devs && old->slices == u.slices &&
+    if (same && old->node == u.node && old->devs == u.devs && old->slices == u.slices &&
         s->claims.at[claim].taken)
         return;
     claim_place(s, claim, &u, r->task_at.node);
@@ -496,8 +500,9 @@ void task_tag(struct sched *s, struct str task, word_t tag, bool on)
     sl->shape = shape;
     if (sl->claim == NONE)
         return;
-    s->shapes.at[shape].refs++;
-    claim_reshape(s, sl->claim, shape);
+    uint32_t taken = shape_alt(s, shape, s->claims.at[sl->claim].alt);
+    s->shapes.at[taken].refs++;
+    claim_reshape(s, sl->claim, taken);
 }
 
 /* When the next of the strays that were refused is due. */

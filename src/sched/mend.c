@@ -138,15 +138,20 @@ static bool slot_place(struct mending *m, uint32_t slot)
 {
     struct sched *s = m->at.s;
     struct scratch *sc = s->scratch;
-    uint32_t leaf = slot_leaf(s, m->at.gang, slot), node;
+    uint32_t leaf = slot_leaf(s, m->at.gang, slot), node = NODE_NONE;
     const struct tree_leaf *l = &m->at.tree->leaves[leaf];
-    struct asker a = asker_for(&m->at, l, (slot - l->slot0) / l->per_copy,
-                               slot_shape(s, m->at.gang, slot));
-    uint32_t d = search_domain(s, a.sh, repair_domain(s, m->at.gang, slot, &node));
-    if (leaf == m->full_leaf && d == m->full_domain)
-        return false; /* the answer of its neighbour */
-    spread_count(s, m->at.gang, &a);
-    if (node == NODE_NONE ? !fill_one(s, &a, d, s->seq) : !fill_node(s, &a, node, 1)) {
+    uint32_t shape = slot_shape(s, m->at.gang, slot), alts = shape_alts(s, shape), d = 0;
+    bool found = false;
+    for (uint32_t alt = 0; alt < alts && !found; alt++) {
+        struct asker a = asker_for(&m->at, l, (slot - l->slot0) / l->per_copy,
+                                   shape_alt(s, shape, alt));
+        d = search_domain(s, a.sh, repair_domain(s, m->at.gang, slot, &node));
+        if (leaf == m->full_leaf && d == m->full_domain)
+            return false; /* the answer of its neighbour */
+        spread_count(s, m->at.gang, &a);
+        found = node == NODE_NONE ? fill_one(s, &a, d, s->seq) : fill_node(s, &a, node, 1) == 1;
+    }
+    if (!found) {
         m->full_leaf = leaf; /* another one may have room all the same */
         m->full_domain = node == NODE_NONE ? d : DOMAIN_NONE;
         return false;

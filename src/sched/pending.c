@@ -427,8 +427,10 @@ static bool lane_could(const struct sched *s, const struct lane *l, const struct
         return true; /* its tasks may ask for less than their template */
     const struct tree_root *r = &t->roots[g->root];
     for (uint32_t i = r->leaf0; i < r->leaf0 + r->nleaves; i++)
-        if (node_could(n, &s->shapes.at[t->leaves[i].shape].shape, kept))
-            return true;
+        for (uint32_t alt = 0; alt < shape_alts(s, t->leaves[i].shape); alt++)
+            if (node_could(n, &s->shapes.at[shape_alt(s, t->leaves[i].shape, alt)].shape,
+                           kept))
+                return true;
     return false;
 }
 

@@ -7,6 +7,8 @@
  * in segments, evenly or under a cap. Then slots are given along the topology: ranks grow
  * with the order of nodes, so near ranks are near. Elastic: the wanted size first, else the
  * minimum of every leaf, then each leaf as large as still fits (binary search).
+ * Where tasks may be asked for in several ways (a whole device or a half), the gang as a
+ * whole chooses: all by the first way, then one fewer, and so on until some mixture starts.
  * An attempt lives on the trail and is undone before the call returns. The number of domains
  * tried is bounded. Cost of the usual case: O(tasks + domains of one level).
  * SPDX-License-Identifier: Apache-2.0 */
@@ -14,7 +16,7 @@
 
 #include <assert.h>
 
-enum { DOMAINS_TRIED_MAX = 64 };
+enum { DOMAINS_TRIED_MAX = 64, MIXTURES_TRIED_MAX = 256, MIXTURE_STEPS = 64 };
 
 struct scratch *scratch_create(void)
 {
@@ -98,7 +100,35 @@ static struct asker asker_of(struct attempt *at, const struct tree_leaf *l)
 {
     uint32_t i = (uint32_t)(l - &at->tree->leaves[at->root->leaf0]);
     uint32_t copy = at->copy[i] < l->copies ? at->copy[i] : 0;
-    return asker_for(at, l, copy, l->shape);
+    return asker_for(at, l, copy, shape_alt(at->s, l->shape, 0));
+}
+
+static bool has_alts(const struct attempt *at, const struct tree_leaf *l)
+{
+    return shape_alts(at->s, l->shape) > 1;
+}
+
+/* The first alternatives of a leaf's tasks are the first ways: which one is task t's. */
+static uint32_t alt_of(const struct attempt *at, uint32_t li, uint32_t t)
+{
+    uint32_t alt = 0;
+    while (alt + 1 < SHAPE_ALTS_MAX && t >= at->take[li][alt])
+        t -= at->take[li][alt++];
+    return alt;
+}
+
+/* What the copy's n tasks ask, when all do so in the same way; else false. */
+static bool asker_of_copy(struct attempt *at, uint32_t li, uint32_t copy, uint32_t n,
+                          struct asker *ret)
+{
+    const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0 + li];
+    uint32_t first = 0, last = 0;
+    if (at->alternatives && has_alts(at, l)) {
+        first = alt_of(at, li, copy * at->size[li]);
+        last = alt_of(at, li, copy * at->size[li] + (n ? n - 1 : 0));
+    }
+    *ret = asker_for(at, l, copy, shape_alt(at->s, l->shape, first));
+    return first == last;
 }
 
 /* Where a search starts: the lowest domain that holds all nodes with a tag it must have. */
@@ -311,16 +341,23 @@ static uint32_t fill_slots(struct attempt *at, const struct tree_leaf *l, uint32
     for (uint32_t i = first; i < first + l->per_copy && got < n; i++) {
         if (!slot_is_open(at, i))
             continue;
-        struct asker a = asker_for(at, l, copy, slot_shape(s, at->gang, i));
-        uint32_t in = search_domain(s, a.sh, d), node = only;
-        if (g->segment_size && segment == (i - first) / g->segment_size) {
-            uint32_t last = s->scratch->plan.at[s->scratch->plan.n - 1].use.node;
-            if (depth > s->cluster->nlevels)
-                node = last;
-            else if (depth > s->cluster->domains[in].depth)
-                in = cluster_domain(s->cluster, depth, last);
+        uint32_t shape = slot_shape(s, at->gang, i), alts = shape_alts(s, shape), alt = 0;
+        for (bool found = false; alt < alts; alt += !found) {
+            struct asker a = asker_for(at, l, copy, shape_alt(s, shape, alt));
+            uint32_t in = search_domain(s, a.sh, d), node = only;
+            if (g->segment_size && segment == (i - first) / g->segment_size) {
+                uint32_t last = s->scratch->plan.at[s->scratch->plan.n - 1].use.node;
+                if (depth > s->cluster->nlevels)
+                    node = last;
+                else if (depth > s->cluster->domains[in].depth)
+                    in = cluster_domain(s->cluster, depth, last);
+            }
+            found = node == NODE_NONE ? fill_one(s, &a, in, s->seq)
+                                      : fill_node(s, &a, node, 1) == 1;
+            if (found)
+                break;
         }
-        if (node == NODE_NONE ? !fill_one(s, &a, in, s->seq) : !fill_node(s, &a, node, 1))
+        if (alt == alts)
             break;
         s->scratch->plan.at[s->scratch->plan.n - 1].slot = i;
         segment = g->segment_size ? (i - first) / g->segment_size : NONE;
@@ -354,11 +391,42 @@ static bool copy_deal(struct attempt *at, const struct tree_leaf *l, const struc
     return true;
 }
 
+/* The copy's n tasks, which ask in several ways, under d or on one node: whole devices
+ * first, since the parts fit beside them more easily than they beside the parts. */
+static bool place_mixed(struct attempt *at, uint32_t li, uint32_t copy, uint32_t d,
+                        uint32_t node, uint32_t n)
+{
+    static const uint32_t modes[] = {GPU_WHOLE, GPU_MIG, GPU_SHARE};
+    struct sched *s = at->s;
+    const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0 + li];
+    const struct group_spec *g = &at->tree->groups[l->group];
+    uint32_t from = s->scratch->plan.n, want[SHAPE_ALTS_MAX] = {0};
+    if (g->segment_size)
+        return false; /* a segment is of one kind */
+    for (uint32_t i = 0; i < n; i++)
+        want[alt_of(at, li, copy * at->size[li] + i)]++;
+    for (uint32_t k = 0; k < 3 * SHAPE_ALTS_MAX; k++) {
+        uint32_t alt = k % SHAPE_ALTS_MAX, tasks = want[alt];
+        struct asker a = asker_for(at, l, copy, shape_alt(s, l->shape, alt));
+        if (tasks == 0 || a.sh->gpu_mode != modes[k / SHAPE_ALTS_MAX])
+            continue;
+        uint32_t in = search_domain(s, a.sh, d);
+        uint32_t got = node == NODE_NONE ? leaf_deal(at, g, &a, in, tasks)
+                                         : fill_node(s, &a, node, tasks);
+        if (got < tasks) {
+            trail_undo(s, from);
+            return false;
+        }
+    }
+    give_slots(at, l, copy, from, 0);
+    return true;
+}
+
 static bool place_leaf(struct attempt *at, uint32_t li, uint32_t d)
 {
     struct sched *s = at->s;
     const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0 + li];
-    struct asker a = asker_of(at, l);
+    struct asker a;
     uint32_t from = s->scratch->plan.n, copy = at->copy[li];
     uint32_t n = copy_wants(at, l, copy, at->size[li]);
     if (n == 0) {
@@ -368,6 +436,11 @@ static bool place_leaf(struct attempt *at, uint32_t li, uint32_t d)
     if (copy_is_uneven(at, l, copy, n)) {
         at->copy[li]++;
         return fill_slots(at, l, copy, d, NODE_NONE, n) == n;
+    }
+    if (!asker_of_copy(at, li, copy, n, &a)) {
+        bool mixed = place_mixed(at, li, copy, d, NODE_NONE, n);
+        at->copy[li] += mixed;
+        return mixed;
     }
     d = search_domain(s, a.sh, d);
     uint64_t types = a.types;
@@ -428,7 +501,7 @@ static bool group_takes(struct attempt *at, uint16_t g, uint32_t d)
             continue;
         struct asker a = asker_of(at, l);
         uint64_t need = leaf_need(at, i, g);
-        if (asker_takes(at->s, &a, d, need) < need)
+        if (!has_alts(at, l) && asker_takes(at->s, &a, d, need) < need)
             return false;
     }
     return true;
@@ -457,7 +530,8 @@ static bool group_fits(struct attempt *at, uint16_t g, uint32_t d, uint64_t *ret
         if (!under(at->tree, l->group, g))
             continue;
         struct asker a = asker_of(at, l);
-        uint64_t need = leaf_need(at, i, g), fit = asker_fit(at->s, &a, d);
+        uint64_t need = leaf_need(at, i, g);
+        uint64_t fit = has_alts(at, l) ? UINT32_MAX : asker_fit(at->s, &a, d);
         ok = ok && fit >= need;
         slack += fit - need;
     }
@@ -549,16 +623,19 @@ static bool place_on_node(struct attempt *at, uint16_t g, uint32_t d)
             const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0 + i];
             if (!under(at->tree, l->group, g))
                 continue;
-            struct asker a = asker_of(at, l);
             uint32_t copies = 1;
             for (uint16_t up = l->group; up != g; up = at->tree->groups[up].parent)
                 copies *= up == l->group ? 1 : at->tree->groups[up].count.want;
             for (uint32_t k = 0; k < copies && ok; k++) {
-                a = asker_of(at, l);
+                struct asker a;
                 uint32_t from = s->scratch->plan.n;
                 uint32_t n = copy_wants(at, l, at->copy[i], at->size[i]);
                 if (copy_is_uneven(at, l, at->copy[i], n)) {
                     ok = fill_slots(at, l, at->copy[i]++, d, node, n) == n;
+                    continue;
+                }
+                if (!asker_of_copy(at, i, at->copy[i], n, &a)) {
+                    ok = place_mixed(at, i, at->copy[i]++, d, node, n);
                     continue;
                 }
                 ok = fill_node(s, &a, node, n) == n;
@@ -615,6 +692,53 @@ static bool attempt_run(struct attempt *at)
     return ok;
 }
 
+/* All tasks of a leaf by the first way. */
+static void mixture_first(struct attempt *at, uint32_t li)
+{
+    const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0 + li];
+    memset(at->take[li], 0, sizeof at->take[li]);
+    at->take[li][0] = l->copies * at->size[li];
+}
+
+/* The next mixture in the order of preference (5 tasks, 3 ways: 5 0 0, 4 1 0, 4 0 1, 3 2 0,
+ * ...); false, and the first again, after the last. Large leaves go in larger steps. */
+static bool mixture_next(struct attempt *at, uint32_t li)
+{
+    const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0 + li];
+    uint32_t *take = at->take[li], last = shape_alts(at->s, l->shape) - 1;
+    uint32_t step = (l->copies * at->size[li] + MIXTURE_STEPS - 1) / MIXTURE_STEPS;
+    for (uint32_t i = last; i-- > 0;) {
+        if (take[i] == 0)
+            continue;
+        uint32_t moved = take[i] < step ? take[i] : step, rest = take[last];
+        take[last] = 0;
+        take[i] -= moved;
+        take[i + 1] += moved + rest;
+        return true;
+    }
+    mixture_first(at, li);
+    return false;
+}
+
+/* Until some mixture of the ways to ask for GPUs starts. */
+static bool attempt_any(struct attempt *at)
+{
+    uint32_t n = at->root->nleaves;
+    for (uint32_t i = 0; i < n && at->alternatives; i++)
+        mixture_first(at, i);
+    for (uint32_t tries = 0; tries < MIXTURES_TRIED_MAX; tries++) {
+        if (attempt_run(at))
+            return true;
+        uint32_t i = at->alternatives ? n : 0;
+        while (i > 0 && (!has_alts(at, &at->tree->leaves[at->root->leaf0 + i - 1]) ||
+                         !mixture_next(at, i - 1)))
+            i--;
+        if (i == 0)
+            break; /* all of them were tried */
+    }
+    return false;
+}
+
 /* Give everything back but keep the picks: fold takes them again with the launch. */
 void attempt_close(struct sched *s)
 {
@@ -651,7 +775,7 @@ static bool place_elastic(struct attempt *at, const uint32_t *want)
         uint32_t min = at->tree->leaves[at->root->leaf0 + i].per_min;
         at->size[i] = want[i] < min ? want[i] : min;
     }
-    ok = attempt_run(at);
+    ok = attempt_any(at);
     for (uint32_t i = 0; i < at->root->nleaves && ok; i++) {
         uint32_t step = at->tree->leaves[at->root->leaf0 + i].step;
         uint32_t lo = 0, hi = (want[i] - at->size[i]) / step, min = at->size[i];
@@ -659,14 +783,14 @@ static bool place_elastic(struct attempt *at, const uint32_t *want)
             uint32_t mid = (lo + hi + 1) / 2;
             trail_undo(at->s, 0);
             at->size[i] = min + mid * step;
-            if (attempt_run(at))
+            if (attempt_any(at))
                 lo = mid;
             else
                 hi = mid - 1;
         }
         trail_undo(at->s, 0);
         at->size[i] = min + lo * step;
-        ok = attempt_run(at);
+        ok = attempt_any(at);
     }
     return ok;
 }
@@ -712,7 +836,7 @@ static void explain_refusal(struct attempt *at, struct why *why)
     }
     if (at->level_tried && at->level_tried <= s->cluster->nlevels)
         why->level = (uint16_t)s->cluster->levels[at->level_tried - 1];
-    if (sh->gpu_mode == GPU_WHOLE && widest_lane(s, a.types) < sh->gpu_count) {
+    if (!has_alts(at, l) && sh->gpu_mode == GPU_WHOLE && widest_lane(s, a.types) < sh->gpu_count) {
         why->code = WHY_TYPE;
         why->need = sh->gpu_count;
         why->have = widest_lane(s, a.types);
@@ -745,15 +869,19 @@ static bool place_lone(struct attempt *at)
     struct sched *s = at->s;
     struct scratch *sc = s->scratch;
     const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0];
-    struct asker a = asker_for(at, l, 0, slot_shape(s, at->gang, 0));
+    uint32_t shape = slot_shape(s, at->gang, 0);
     vec_clear(&sc->plan);
     vec_reserve(&sc->plan, 1);
-    if (!find_one(s, &a, search_domain(s, a.sh, 0), s->seq, &sc->plan.at[0].use))
-        return false;
-    sc->plan.at[0].shape = a.shape;
-    sc->plan.at[0].slot = 0;
-    sc->plan.n = 1;
-    return true;
+    for (uint32_t alt = 0; alt < shape_alts(s, shape); alt++) {
+        struct asker a = asker_for(at, l, 0, shape_alt(s, shape, alt));
+        if (!find_one(s, &a, search_domain(s, a.sh, 0), s->seq, &sc->plan.at[0].use))
+            continue;
+        sc->plan.at[0].shape = a.shape;
+        sc->plan.at[0].slot = 0;
+        sc->plan.n = 1;
+        return true;
+    }
+    return false;
 }
 
 static bool is_lone(const struct attempt *at)
@@ -775,6 +903,9 @@ static void attempt_init(struct attempt *at, struct sched *s, uint32_t gang)
     at->root = &at->tree->roots[s->gangs.at[gang].root];
     at->level_tried = 0;
     at->unknown_level = WORD_NONE;
+    at->alternatives = false;
+    for (uint32_t i = 0; i < at->root->nleaves; i++)
+        at->alternatives |= has_alts(at, &at->tree->leaves[at->root->leaf0 + i]);
 }
 
 /* Topology over several gangs (a level or a cap that stands above the gang's root, or a cap
@@ -815,7 +946,7 @@ bool place_gang(struct sched *s, uint32_t gang, struct why *why)
         explain_refusal(&at, why);
         return false;
     }
-    bool ok = s->cluster->nranks && attempt_run(&at);
+    bool ok = s->cluster->nranks && attempt_any(&at);
     if (!ok && elastic && s->cluster->nranks)
         ok = place_elastic(&at, want);
     ok = ok && sc->plan.n > 0; /* members that are done may cover the minimum: one more must fit */
@@ -832,10 +963,15 @@ bool place_on(struct sched *s, uint32_t gang, uint32_t node)
     struct attempt at;
     attempt_init(&at, s, gang);
     const struct tree_leaf *l = &at.tree->leaves[at.root->leaf0];
-    struct asker a = asker_for(&at, l, 0, slot_shape(s, gang, 0));
+    uint32_t shape = slot_shape(s, gang, 0);
     vec_clear(&sc->plan);
     vec_clear(&sc->spread);
-    if (!is_supported(&at) || fill_node(s, &a, node, 1) != 1)
+    for (uint32_t alt = 0; alt < shape_alts(s, shape) && sc->plan.n == 0; alt++) {
+        struct asker a = asker_for(&at, l, 0, shape_alt(s, shape, alt));
+        if (is_supported(&at))
+            fill_node(s, &a, node, 1);
+    }
+    if (sc->plan.n == 0)
         return false;
     sc->plan.at[0].slot = 0;
     attempt_close(s);

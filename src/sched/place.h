@@ -93,6 +93,8 @@ struct attempt {
     uint32_t copy[JOB_GROUPS_MAX]; /* by leaf: next copy */
     uint32_t level_tried;          /* depth that the reason speaks of */
     word_t unknown_level;          /* asked for, but no level of this cluster */
+    bool alternatives;             /* some leaf has several ways to ask for GPUs */
+    uint32_t take[JOB_GROUPS_MAX][SHAPE_ALTS_MAX]; /* then: tasks of each leaf by each way */
 };
 
 /* What a task of the leaf's copy asks, with the shape it has. */

@@ -27,6 +27,7 @@ struct shape_entry {
     uint32_t ready_types;  /* cluster->ntypes for which typemask was made */
     uint64_t typemask;     /* acceptable dense types; all ones: any */
     bool tagged;           /* has tags or constraints: goes into the tally */
+    uint32_t alts[SHAPE_ALTS_MAX]; /* with alternatives: each as a shape of its own */
 };
 
 /* A tree of groups, kept once for all jobs that ask for the same. */
@@ -92,6 +93,7 @@ struct claim {
     bool ours;             /* ending by our stop */
     bool seen;             /* named since sync_begin */
     bool live;
+    uint8_t alt;           /* which of its slot's alternatives `shape` is */
     bool extra;            /* not up yet, of a gang that was whole without it */
     uint32_t shape;        /* NONE: unknown (room by devices alone) */
     uint32_t next, prev;   /* on its node; free list through next */
@@ -299,6 +301,16 @@ struct sched {
 /* entity.c */
 uint32_t shape_intern(struct sched *s, const struct shape *shape);
 void shape_unref(struct sched *s, uint32_t id);
+/* The shape with its i-th way to ask for GPUs alone; i from 0 to shape_alts() - 1. */
+static inline uint32_t shape_alts(const struct sched *s, uint32_t id)
+{
+    return s->shapes.at[id].shape.nalts + 1;
+}
+static inline uint32_t shape_alt(const struct sched *s, uint32_t id, uint32_t i)
+{
+    const struct shape_entry *e = &s->shapes.at[id];
+    return e->shape.nalts == 0 ? id : e->alts[i <= e->shape.nalts ? i : 0];
+}
 uint64_t shape_typemask(struct sched *s, uint32_t id); /* for the types known now */
 uint32_t tree_intern(struct sched *s, const struct job_spec *spec);
 uint64_t tree_hash_of(const struct sched *s, const struct tree *t);
@@ -416,6 +428,9 @@ uint32_t claim_create_on(struct sched *s, uint32_t gang, uint32_t slot, uint8_t 
 /* Sets use (and takes its room, when the phase holds room); u->node may be NODE_NONE. */
 void claim_place(struct sched *s, uint32_t claim, const struct use *u, struct str where);
 void claim_reshape(struct sched *s, uint32_t claim, uint32_t shape);
+/* It takes that of its slot's alternatives (the first where there are not so many); its room
+ * is to be placed anew. */
+void claim_choose(struct sched *s, uint32_t claim, uint8_t alt);
 void claim_phase(struct sched *s, uint32_t claim, uint8_t phase);
 void claim_free(struct sched *s, uint32_t claim);
 /* A reservation's claim: made; its room taken if it is all free, and given back. */

@@ -232,10 +232,29 @@ static void constraints_make(struct prop *p, struct shape *s)
     c->max_skew = c->kind == CONSTRAINT_SPREAD ? 1 + (uint32_t)below(p, 3) : 0;
 }
 
+static const word_t profiles[] = {W_1G, W_1G, W_2G, W_3G, W_7G};
+static const uint32_t profile_milli[] = {142, 142, 285, 428, 1000};
+
+/* Other ways to ask for GPUs. */
+static void alts_make(struct prop *p, struct shape *s)
+{
+    uint32_t n = 1 + (uint32_t)below(p, SHAPE_ALTS_MAX - 1);
+    while (s->nalts < n) {
+        struct gpu_alt *a = &s->alts[s->nalts++];
+        a->mode = GPU_WHOLE + (uint32_t)below(p, 3);
+        a->count = a->mode == GPU_WHOLE ? 1 + (uint32_t)below(p, 3) : 1;
+        a->milli = a->mode == GPU_WHOLE ? 1000 : 1 + (uint32_t)below(p, 999);
+        a->mem_bytes = a->mode == GPU_SHARE ? (int64_t)(below(p, 20) * GIB) : 0;
+        if (a->mode != GPU_MIG)
+            continue;
+        uint32_t i = (uint32_t)below(p, 5);
+        a->profile = profiles[i];
+        a->milli = profile_milli[i];
+    }
+}
+
 void scene_shape(struct prop *p, struct shape *s)
 {
-    static const word_t profiles[] = {W_1G, W_1G, W_2G, W_3G, W_7G};
-    static const uint32_t milli[] = {142, 142, 285, 428, 1000};
     s->cpu_milli = (int64_t)below(p, 6) * 500;
     s->mem_bytes = (int64_t)(below(p, 8) * GIB);
     s->pod_slots = 1;
@@ -256,8 +275,10 @@ void scene_shape(struct prop *p, struct shape *s)
         s->gpu_mode = GPU_MIG;
         s->gpu_count = 1;
         s->profile = profiles[i];
-        s->gpu_milli = milli[i];
+        s->gpu_milli = profile_milli[i];
     }
+    if (s->gpu_mode && chance(p, 200))
+        alts_make(p, s);
     if (s->gpu_mode && chance(p, 300)) {
         uint32_t first = (uint32_t)below(p, 3);
         s->types[s->ntypes++].type = (word_t)(W_A100 + first);

@@ -66,7 +66,7 @@ static uint64_t low_bits(uint32_t n)
 
 /* The report "it is there", or nothing where the rule at the top forbids it. */
 static void tell_at(struct prop *p, struct records *out, const struct task_ref *ref,
-                    uint32_t node, uint64_t devs, uint16_t slices, uint8_t phase)
+                    uint32_t node, uint64_t devs, uint16_t slices, uint8_t alt, uint8_t phase)
 {
     const struct prop_job *j = job_of(p, ref->gang.job);
     bool gpu = false;
@@ -86,6 +86,7 @@ static void tell_at(struct prop *p, struct records *out, const struct task_ref *
     r->task_at.node = text(out, "n%02llu", node);
     r->task_at.devs = devs;
     r->task_at.slices = devs && !(devs & (devs - 1)) ? slices : 0;
+    r->task_at.alt = alt;
     r->task_at.since = p->at;
     r->task_at.phase = phase;
 }
@@ -94,7 +95,7 @@ static void task_tell_at(struct prop *p, struct records *out, const struct prop_
 {
     struct task_ref ref = ref_of(p, t, out);
     uint8_t phase = t->ready ? TASK_READY : chance(p, 300) ? TASK_BOUND : TASK_RUNNING;
-    tell_at(p, out, &ref, t->node, t->devs, t->slices, phase);
+    tell_at(p, out, &ref, t->node, t->devs, t->slices, t->alt, phase);
 }
 
 static void tell_ended(struct prop *p, struct records *out, const struct task_ref *ref,
@@ -536,11 +537,13 @@ static void lie_at(struct prop *p, struct records *out, struct prop_task *t,
     uint32_t ndev = p->nodes[node].desc.ndevices;
     if (devs && ndev && (node != t->node || chance(p, 200)))
         devs = (devs << below(p, 3)) & low_bits(ndev);
-    tell_at(p, out, ref, node, devs, t->slices, (uint8_t)below(p, 3));
+    uint8_t alt = chance(p, 900) ? t->alt : (uint8_t)below(p, SHAPE_ALTS_MAX);
+    tell_at(p, out, ref, node, devs, t->slices, alt, (uint8_t)below(p, 3));
     if (!t->live && chance(p, 700)) { /* now it is really there */
         t->live = t->started = true;
         t->node = node;
         t->devs = devs;
+        t->alt = alt;
         t->next_at = p->at + (int64_t)below(p, 100) * US_PER_S;
     }
 }
@@ -643,6 +646,7 @@ static void seat_take(struct prop *p, const struct gang_ref *g, const struct sea
     t->node = node_of(p, s->node);
     t->devs = s->devs;
     t->slices = s->slices;
+    t->alt = s->alt;
     t->live = launch != 0;
     if (launch)
         t->next_at = p->at + (int64_t)below(p, chance(p, 950) ? 15 : 900) * US_PER_S;

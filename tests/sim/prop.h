@@ -65,6 +65,7 @@ struct prop_task {
     uint32_t node;
     uint64_t devs;
     uint16_t slices;
+    uint8_t alt;
     int64_t next_at; /* when it does something */
 };
 

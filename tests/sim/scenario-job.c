@@ -158,6 +158,29 @@ static int gpus_read(struct scenario *sc, const struct ynode *g, struct shape *s
     return 0;
 }
 
+/* One request, or a list of them of which any will do, the preferred first. They share the
+ * types of the first. */
+static int gpu_ways_read(struct scenario *sc, const struct ynode *g, struct shape *sh,
+                         struct err *err)
+{
+    if (g->kind != YNODE_LIST)
+        return gpus_read(sc, g, sh, err);
+    if (g->n < 1 || g->n > SHAPE_ALTS_MAX)
+        return ynode_err(g, EINVAL, err, "gpus must be a list of 1 to %d", SHAPE_ALTS_MAX);
+    int rc = gpus_read(sc, g->first, sh, err);
+    for (const struct ynode *m = g->first->next; m && !rc; m = m->next) {
+        struct shape one;
+        memset(&one, 0, sizeof one);
+        if ((rc = gpus_read(sc, m, &one, err)))
+            break;
+        if (one.ntypes)
+            return ynode_err(m, EINVAL, err, "types belong to the first of the list");
+        sh->alts[sh->nalts++] = (struct gpu_alt){one.gpu_mem_bytes, one.gpu_mode,
+                                                 one.gpu_count, one.gpu_milli, one.profile};
+    }
+    return rc;
+}
+
 static int constraint_read(struct scenario *sc, const struct ynode *n,
                            struct constraint *c, struct err *err)
 {
@@ -196,7 +219,7 @@ int shape_read(struct scenario *sc, const struct ynode *n, struct shape *ret,
         (mem && (rc = ynode_size(mem, &bytes, err))) ||
         (rc = get_u32(n, "slots", 65536, &sh.pod_slots, err)) ||
         (rc = get_u32(n, "nics", 1024, &sh.nics, err)) ||
-        (gpus && (rc = gpus_read(sc, gpus, &sh, err))) ||
+        (gpus && (rc = gpu_ways_read(sc, gpus, &sh, err))) ||
         (rc = words_list(sc, n, "tags", SHAPE_TAGS_MAX, sh.tags, &sh.ntags, err)) ||
         (rc = words_list(sc, n, "tolerate", SHAPE_TOLERATE_MAX, sh.tolerate,
                          &sh.ntolerate, err)))

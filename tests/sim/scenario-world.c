@@ -31,10 +31,12 @@ uint32_t node_index(const struct player *p, struct str name)
     return i == MAP_NONE ? NOBODY : i;
 }
 
-const struct shape *task_shape(const struct player *p, const struct sim_task *t)
+struct shape task_shape(const struct player *p, const struct sim_task *t)
 {
     const struct job_spec *spec = &p->jobs.at[t->job].plan->spec;
-    return &spec->shapes[spec->groups[t->leaf].shape];
+    struct shape sh;
+    shape_choose(&spec->shapes[spec->groups[t->leaf].shape], t->alt, &sh);
+    return sh;
 }
 
 /* The book: sign 1 takes, -1 gives. */
@@ -160,7 +162,8 @@ static void task_state(struct player *p, uint32_t id, uint8_t state)
         return;
     j->alive--;
     gang_of(p, j, t->group, t->copy)->alive--;
-    room_change(&p->rooms[t->node], task_shape(p, t), t->devs, -1);
+    struct shape sh = task_shape(p, t);
+    room_change(&p->rooms[t->node], &sh, t->devs, -1);
 }
 
 static void task_runs(struct player *p, uint32_t id)
@@ -171,6 +174,7 @@ static void task_runs(struct player *p, uint32_t id)
     r.task_at.node = p->nodes[t->node].name;
     r.task_at.devs = t->devs;
     r.task_at.slices = t->slices;
+    r.task_at.alt = t->alt;
     r.task_at.phase = TASK_READY;
     r.task_at.since = p->now;
     int64_t run = p->jobs.at[t->job].plan->run_us;
@@ -230,12 +234,14 @@ static void on_launch(struct player *p, const struct record *r)
                              .rank = seat->rank,
                              .launch = r->launch.launch,
                              .devs = seat->devs,
-                             .slices = seat->slices};
+                             .slices = seat->slices,
+                             .alt = seat->alt};
         vec_push(&p->tasks, t);
         vec_push(&j->tasks, p->tasks.n - 1);
         j->alive++;
         g->alive++;
-        room_change(&p->rooms[t.node], task_shape(p, &t), t.devs, 1);
+        struct shape sh = task_shape(p, &t);
+        room_change(&p->rooms[t.node], &sh, t.devs, 1);
         room_check(p, t.node, r->launch.gang.job);
         if (!p->manual)
             later(p, p->now + p->start_us,
@@ -391,6 +397,7 @@ static void step_ghost(struct player *p, const struct step *st)
         r.task_at.ref = named_ref(p, t);
         r.task_at.node = st->who.node.len ? st->who.node : p->nodes[t->node].name;
         r.task_at.devs = t->devs;
+        r.task_at.alt = t->alt;
         r.task_at.phase = TASK_RUNNING;
         fold_fact(p, &r);
         n++;
@@ -485,6 +492,7 @@ static void step_node(struct player *p, const struct step *st)
             r.task_at.node = st->node;
             r.task_at.devs = t->devs;
             r.task_at.slices = t->slices;
+            r.task_at.alt = t->alt;
             r.task_at.phase = TASK_READY;
             fold_fact(p, &r);
         }

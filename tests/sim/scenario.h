@@ -153,7 +153,7 @@ struct sim_task {
     uint32_t copy, index, rank;
     uint64_t launch, devs;
     uint16_t slices;
-    uint8_t state;
+    uint8_t state, alt;
     int64_t since; /* running */
 };
 
@@ -227,7 +227,8 @@ void world_step(struct player *p, const struct step *st);
 void world_act(struct player *p, const struct record *decision);
 void world_do(struct player *p, const struct action *a);
 uint32_t node_index(const struct player *p, struct str name);
-const struct shape *task_shape(const struct player *p, const struct sim_task *t);
+/* With the way to ask for GPUs that it was launched with as the only one. */
+struct shape task_shape(const struct player *p, const struct sim_task *t);
 bool task_is_picked(const struct player *p, const struct sim_task *t,
                     const struct picked *w);
 void trouble(struct player *p, const char *fmt, ...)
