@@ -23,6 +23,13 @@ struct sched *sched_create(void)
     return s;
 }
 
+void sched_expect(struct sched *s, uint32_t jobs)
+{
+    vec_reserve(&s->jobs, jobs);
+    vec_reserve(&s->gangs, jobs);
+    vec_reserve(&s->claims, jobs);
+}
+
 static void forget_entities(struct sched *s)
 {
     for (uint32_t i = 0; i < s->claims.n; i++) {

@@ -14,6 +14,9 @@ struct cluster;
 struct sched;
 
 struct sched *sched_create(void);
+/* So many jobs may be there at once: address space for them, lest tables grow by copies.
+ * Only a hint. */
+void sched_expect(struct sched *s, uint32_t jobs);
 void sched_destroy(struct sched *s);
 
 void sched_fold(struct sched *s, const struct record *r);

@@ -6,9 +6,11 @@ int experiment_begin(struct experiment *e, const struct twin_options *o, struct 
 {
     *e = (struct experiment){0};
     int rc = twin_create(&e->twin, o, err);
-    if (!rc)
-        e->sched = sched_create();
-    return rc;
+    if (rc)
+        return rc;
+    e->sched = sched_create();
+    sched_expect(e->sched, twin_expected(e->twin));
+    return 0;
 }
 
 int experiment_run(struct experiment *e, struct str policy_text,

@@ -16,7 +16,7 @@
 #include "world/twin/inside.h"
 
 static const int64_t idle_most_us = 100 * US_PER_DAY;
-enum { IDLE_TIMES_MAX = 1000, SAME_TIMES_MAX = 100000 };
+enum { IDLE_TIMES_MAX = 1000, SAME_TIMES_MAX = 100000, EXPECTED_MOST = 16384 };
 
 void twin_later(struct twin *t, int64_t at, uint8_t class_, uint32_t kind, uint32_t a,
                 uint64_t b)
@@ -197,6 +197,8 @@ int twin_create(struct twin **ret, const struct twin_options *o, struct err *err
         twin_destroy(t);
         return rc;
     }
+    vec_reserve(&t->gangs, twin_expected(t));
+    vec_reserve(&t->tasks, twin_expected(t));
     nodes_measure(t);
     if (t->narrivals && !o->order)
         t->start_at = job_submit_at(t, 0);
@@ -242,6 +244,11 @@ void twin_destroy(struct twin *t)
 struct world *twin_world(struct twin *t)
 {
     return &t->world;
+}
+
+uint32_t twin_expected(const struct twin *t)
+{
+    return t->narrivals < EXPECTED_MOST ? t->narrivals : EXPECTED_MOST;
 }
 
 int64_t twin_start_at(const struct twin *t)
