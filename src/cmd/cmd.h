@@ -103,6 +103,6 @@ void cmd_help_man(const struct cmd *cmd, const char *path, struct buf *out);
 
 /* The table of the program (main.c), for `muster help`. */
 extern const struct cmd cmd_root;
-extern const struct cmd cmd_help, cmd_sim, cmd_trace, cmd_cluster, cmd_replay, cmd_why, cmd_whatif;
+extern const struct cmd cmd_help, cmd_sim, cmd_trace, cmd_cluster, cmd_replay, cmd_why, cmd_whatif, cmd_resim;
 
 #endif

@@ -12,6 +12,7 @@ static const struct cmd *const commands[] = {
     &cmd_replay,
     &cmd_why,
     &cmd_whatif,
+    &cmd_resim,
     &cmd_help,
     NULL,
 };

@@ -46,6 +46,18 @@ static bool starts_after_ready(const struct job_spec *spec)
     return false;
 }
 
+/* Slots of a leaf in one gang rooted at root; 0: it lies elsewhere. */
+static uint64_t slots_below(const struct job_spec *spec, uint16_t leaf, uint16_t root)
+{
+    uint64_t n = 1;
+    for (uint16_t i = leaf; i != root; i = spec->groups[i].parent) {
+        if (i == GROUP_NONE)
+            return 0;
+        n *= spec->groups[i].count.want;
+    }
+    return n;
+}
+
 static void describe_extra(const struct twin *t, struct twin_gang *g)
 {
     const struct twin_extra *x = &t->extras.at[g->job - t->narrivals];
@@ -59,7 +71,7 @@ static void describe_extra(const struct twin *t, struct twin_gang *g)
     for (uint32_t i = 0; i < spec->ngroups; i++) {
         const struct group_spec *leaf = &spec->groups[i];
         if (leaf->shape != GROUP_NONE)
-            g->gpu_milli += job_spec_slots(spec, (uint16_t)i, 0) *
+            g->gpu_milli += slots_below(spec, (uint16_t)i, g->group) *
                             shape_gpu_milli(&spec->shapes[leaf->shape]);
     }
 }
