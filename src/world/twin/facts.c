@@ -84,13 +84,16 @@ static void emit_words(struct twin *t, struct records *batch)
     }
 }
 
-static struct task_ref ref_of(const struct twin *t, const struct twin_task *k)
+/* Field by field into a record that is clear: a struct made on the side is copied in larger
+ * pieces than it was written in, and the processor waits for that. */
+static void ref_put(const struct twin *t, const struct twin_task *k, struct task_ref *ref)
 {
-    return (struct task_ref){
-        .launch = k->launch,
-        .gang = {job_name_of(t, k->job), k->group, k->copy},
-        .slot = {k->leaf, k->index},
-    };
+    ref->launch = k->launch;
+    ref->gang.job = job_name_of(t, k->job);
+    ref->gang.group = k->group;
+    ref->gang.copy = k->copy;
+    ref->slot.leaf = k->leaf;
+    ref->slot.index = k->index;
 }
 
 static void emit_job(struct twin *t, uint32_t job, struct records *batch)
@@ -123,7 +126,7 @@ static void emit_task(struct twin *t, const struct out *o, struct records *batch
     switch (o->kind) {
     case OUT_AT:
         r = add(t, batch, EV_TASK_AT);
-        r->task_at.ref = ref_of(t, k);
+        ref_put(t, k, &r->task_at.ref);
         r->task_at.node = t->nodes.at[k->node].desc.name;
         r->task_at.devs = k->devs;
         r->task_at.slices = k->slices;
@@ -132,13 +135,13 @@ static void emit_task(struct twin *t, const struct out *o, struct records *batch
         return;
     case OUT_ENDED:
         r = add(t, batch, EV_TASK_ENDED);
-        r->task_ended.ref = ref_of(t, k);
+        ref_put(t, k, &r->task_ended.ref);
         r->task_ended.how = k->how;
         r->task_ended.exit = k->exit_code;
         break;
     default:
         r = add(t, batch, EV_TASK_REFUSED);
-        r->task_refused.ref = ref_of(t, k);
+        ref_put(t, k, &r->task_refused.ref);
         r->task_refused.class_ = REFUSED_NODE;
         r->task_refused.retry_at = t->now;
     }
