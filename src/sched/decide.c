@@ -314,7 +314,7 @@ static void launch_planned(struct pass *p, uint32_t gang)
     const struct gang *g = &s->gangs.at[gang];
     struct seat *seats = NULL;
     uint32_t n = 0;
-    if (gang_alive(g) == 0 && gang_is_behind(s, g) && !room_is_there(s, gang))
+    if (gang_is_behind(s, g) && !room_is_there(s, gang))
         return; /* it starts whole: somebody who was stopped for it has not ended */
     for (uint32_t i = 0; i < g->nslots; i++) {
         uint32_t c = gang_slot(s, gang, i)->claim;

@@ -56,7 +56,7 @@ static void fold_launch(struct sched *s, const struct record *r)
     struct gang *g = &s->gangs.at[gang];
     if (first)
         g->phase = GANG_LAUNCHING;
-    g->said = false;
+    g->said = g->behind = false;
     for (uint32_t i = 0; i < r->launch.nseats; i++)
         seat_claim(s, gang, &r->launch.seats[i], CLAIM_ISSUED, r->launch.launch);
     g = &s->gangs.at[gang];
@@ -114,6 +114,7 @@ static void fold_hold(struct sched *s, const struct record *r)
     g = &s->gangs.at[gang];
     g->phase = GANG_LAUNCHING;
     g->said = false;
+    g->behind = true;
     g->launch_by = r->hold.until;
     gang_timer(s, gang, g->launch_by);
     gang_attend(s, gang);

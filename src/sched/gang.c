@@ -230,7 +230,7 @@ static void gang_again(struct sched *s, uint32_t gang)
         sl->flags &= ~(uint32_t)(SLOT_STARTED | SLOT_READY);
         sl->rank = i;
     }
-    g->failed = g->raised = g->grows = false;
+    g->failed = g->raised = g->grows = g->behind = false;
     g->target = 0;
     g->stage = 0;
     g->launch_by = 0;
@@ -363,7 +363,9 @@ static void settle(struct sched *s, uint32_t gang)
         gang_attend(s, gang);
         return;
     }
-    if (gang_alive(g) == 0 && gang_is_behind(s, g))
+    if (gang_alive(g) > 0)
+        g->behind = false; /* the world ran one of its tasks after all */
+    else if (gang_is_behind(s, g))
         return; /* its room is still somebody's who ends */
     if (gang_alive(g) == 0) {
         gang_again(s, gang);

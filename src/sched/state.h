@@ -126,6 +126,7 @@ struct gang {
     uint8_t phase;         /* enum gang_phase */
     bool live, attention, said, failed;
     bool reserved;         /* pending, with planned claims that are a reservation */
+    bool behind;           /* all it holds is room of others who end: nothing was launched */
     bool right;            /* its minimum is in K1 (rights.h), as last computed */
     bool holes;            /* some slot lacks what it should have */
     bool raised;           /* below a new minimum: mended with all of it or not at all */
@@ -513,7 +514,7 @@ void gang_timer(struct sched *s, uint32_t gang, int64_t at);
 /* Nothing of it runs yet, and what was stopped for it has not ended. */
 static inline bool gang_is_behind(const struct sched *s, const struct gang *g)
 {
-    return g->phase == GANG_LAUNCHING && g->planned > 0 && g->launch_by > s->at &&
+    return g->behind && g->phase == GANG_LAUNCHING && g->planned > 0 && g->launch_by > s->at &&
            !s->jobs.at[g->job].cancelled;
 }
 void gang_changed(struct sched *s, uint32_t gang); /* after its claims or phase changed */
