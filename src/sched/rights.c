@@ -19,6 +19,8 @@ struct walk { /* through one leaf */
     uint32_t mark; /* set on what is taken */
     uint32_t since_sweep;
     bool closed; /* to the rest: nothing smaller is left, or a due core waits */
+    /* The result is the same for all limits with low <= limit < high. */
+    int64_t low[ENTITLE_RESOURCES_MAX], high[ENTITLE_RESOURCES_MAX];
     rights_ids *taken;
 };
 
@@ -79,10 +81,28 @@ static void take(struct walk *w, uint32_t id)
     vec_push(w->taken, id);
 }
 
-static bool fits(const struct walk *w, const struct rights_unit *u)
+/* The row does not fit, nor will it while the limit is below what it is short of first;
+ * from: what is in its way. */
+static void keep_out(struct walk *w, const int64_t *need, const int64_t *from)
 {
-    return core_is_taken(w->p, u, w->mark) &&
-           within(w->sum, need_of(w->p, u->need), w->limit, w->p->nresources);
+    uint32_t r = 0;
+    while (need[r] <= w->limit[r] - from[r])
+        r++;
+    if (w->high[r] > from[r] + need[r])
+        w->high[r] = from[r] + need[r];
+}
+
+/* Take it if it fits: an own unit or the one with the turn. */
+static void consider(struct walk *w, uint32_t id)
+{
+    const struct rights_unit *u = &w->p->units[id];
+    const int64_t *need = need_of(w->p, u->need);
+    if (!core_is_taken(w->p, u, w->mark))
+        return;
+    if (within(w->sum, need, w->limit, w->p->nresources))
+        take(w, id);
+    else
+        keep_out(w, need, w->sum);
 }
 
 static bool is_costlier(const struct costly *a, const struct costly *b)
@@ -111,8 +131,7 @@ static void take_costly(struct walk *w, const uint32_t *ids, uint32_t n)
     }
     qsort(all, n, sizeof *all, by_cost);
     for (uint32_t i = 0; i < n; i++)
-        if (fits(w, &w->p->units[all[i].id]))
-            take(w, all[i].id);
+        consider(w, all[i].id);
     free(all);
 }
 
@@ -149,20 +168,35 @@ static void sweep(struct walk *w)
         const int64_t *need = need_of(w->p, alive->at[i]);
         if (within(w->sum, need, w->limit, w->p->nresources))
             alive->at[kept++] = alive->at[i];
+        else
+            keep_out(w, need, w->sum);
     }
     alive->n = kept;
     if (kept == 0)
         w->closed = true;
 }
 
+static void close_behind(struct walk *w, const int64_t *need)
+{
+    w->closed = true;
+    for (uint32_t r = 0; r < w->p->nresources; r++)
+        if (w->low[r] < need[r])
+            w->low[r] = need[r];
+}
+
 /* A unit of the rest was refused for its size. */
 static void refuse(struct walk *w, const struct rights_unit *u)
 {
     static const int64_t nothing[ENTITLE_RESOURCES_MAX];
+    const int64_t *need = need_of(w->p, u->need);
     w->r->dead.at[u->need] = w->r->stamp;
-    if ((u->marks & RIGHTS_DUE) && u->core == RIGHTS_NONE &&
-        within(nothing, need_of(w->p, u->need), w->limit, w->p->nresources))
-        w->closed = true;
+    keep_out(w, need, w->sum);
+    if ((u->marks & RIGHTS_DUE) && u->core == RIGHTS_NONE) {
+        if (within(nothing, need, w->limit, w->p->nresources))
+            close_behind(w, need);
+        else
+            keep_out(w, need, nothing);
+    }
     if (w->r->alive.n > 0 && w->since_sweep >= w->r->alive.n)
         sweep(w);
 }
@@ -211,7 +245,10 @@ static void begin_walk(struct walk *w, struct rights_list list)
     r->alive.n = list.nrows;
     w->since_sweep = 0;
     w->closed = false;
-    memset(w->sum, 0, sizeof w->sum);
+    for (uint32_t k = 0; k < w->p->nresources; k++) {
+        w->sum[k] = w->low[k] = 0;
+        w->high[k] = INT64_MAX;
+    }
     vec_clear(w->taken);
 }
 
@@ -233,8 +270,7 @@ static void walk_leaf(struct walk *w, struct rights_list list, uint32_t turn)
         if (!band)
             return;
         if (turn != RIGHTS_NONE && same_band(&units[turn], band)) {
-            if (fits(w, &units[turn]))
-                take(w, turn);
+            consider(w, turn);
             turn = RIGHTS_NONE;
         }
         uint32_t from = j;
@@ -322,8 +358,22 @@ bool rights_leaf(struct rights *r, const struct rights_pool *p, uint32_t leaf,
     list_own(r, p, leaf);
     unmark(p, &r->k1[leaf], RIGHTS_K1);
     walk_leaf(&w, list, turn_in(r, p, leaf));
-    memcpy(r->sum + (size_t)leaf * r->nresources, w.sum, r->nresources * sizeof *w.sum);
+    size_t at = (size_t)leaf * r->nresources;
+    for (uint32_t k = 0; k < r->nresources; k++) {
+        r->sum[at + k] = w.sum[k];
+        r->low[at + k] = w.low[k] > w.sum[k] ? w.low[k] : w.sum[k];
+        r->high[at + k] = w.high[k];
+    }
     return relabel(r, p, &r->k1[leaf], RIGHTS_OWN);
+}
+
+bool rights_leaf_stands(const struct rights *r, uint32_t leaf, const int64_t *e)
+{
+    size_t at = (size_t)leaf * r->nresources;
+    for (uint32_t k = 0; k < r->nresources; k++)
+        if (e[k] < r->low[at + k] || e[k] >= r->high[at + k])
+            return false;
+    return true;
 }
 
 void rights_within(struct rights *r, const struct rights_pool *p, uint32_t leaf,
@@ -603,6 +653,8 @@ void rights_setup(struct rights *r, uint32_t nnodes, uint32_t nresources)
     r->turn = RIGHTS_NONE;
     r->k1 = mem_zero(nnodes * sizeof *r->k1);
     r->sum = mem_zero(cells * sizeof *r->sum);
+    r->low = mem_zero(cells * sizeof *r->low);
+    r->high = mem_zero(cells * sizeof *r->high);
     r->use = mem_zero(cells * sizeof *r->use);
     r->below = mem_zero(cells * sizeof *r->below);
 }
@@ -613,6 +665,8 @@ void rights_done(struct rights *r)
         vec_done(&r->k1[n]);
     free(r->k1);
     free(r->sum);
+    free(r->low);
+    free(r->high);
     free(r->use);
     free(r->below);
     vec_done(&r->k2);

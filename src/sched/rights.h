@@ -40,8 +40,8 @@
  *   stale.
  * - A unit goes: rights_stopped if it ran, rights_forget, out of the lists,
  *   entitle_demand_add (-1); its leaf is stale.
- * - Border: entitle_run; rights_leaf for stale leaves and for those whose E changed;
- *   rights_across; then starts.
+ * - Border: entitle_run; rights_leaf for stale leaves and for those whose E changed and
+ *   K1 does not stand (rights_leaf_stands); rights_across; then starts.
  * - Decision: rights_started or rights_stopped. No recomputation: K stands.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef MUSTER_RIGHTS_H
@@ -103,8 +103,9 @@ typedef VEC(uint32_t) rights_ids;
 struct rights {
     uint32_t nnodes;
     uint32_t nresources;
-    rights_ids *k1; /* by leaf: ids in walk order */
-    int64_t *sum;   /* of K1, by leaf: a row of resources */
+    rights_ids *k1;      /* by leaf: ids in walk order */
+    int64_t *sum;        /* of K1, by leaf: a row of resources */
+    int64_t *low, *high; /* by leaf: K1 stands while low <= E < high everywhere */
     rights_ids k2;
     rights_ids changed; /* ids that joined or left K1 or K2; the caller clears it */
     uint32_t turn;      /* the unit that has the turn, set by the caller; RIGHTS_NONE */
@@ -122,6 +123,10 @@ void rights_done(struct rights *r);
  * O(K1 before and after, plus what is walked before nothing smaller is left). */
 bool rights_leaf(struct rights *r, const struct rights_pool *p, uint32_t leaf,
                  struct rights_list list, const int64_t *e);
+/* Would K1 of the leaf be the same with this entitlement? (Its units being the same as
+ * in the last rights_leaf.) May say no where it would. O(resources): a small change of
+ * E that spreads over all queues costs little more than this. */
+bool rights_leaf_stands(const struct rights *r, uint32_t leaf, const int64_t *e);
 /* K2 and its labels; on: the policy wants it, else K2 is emptied. list: all live units
  * of all leaves in line order. Call it after rights_leaf. Returns whether K2 changed.
  * O(units + K2 x depth x resources). */

@@ -229,7 +229,8 @@ bool game_legal_by_text(struct game *g, const struct rights_plan *plan)
         if (!is_victim(plan, w.own) || is_victim(plan, w.lent))
             return false;
     }
-    if (!(b->marks & (RIGHTS_K1 | RIGHTS_K2)) || game_runs(g, plan->unit))
+    if (!(b->marks & (RIGHTS_K1 | RIGHTS_K2)) || game_runs(g, plan->unit) ||
+        (b->marks & RIGHTS_GHOST) || (b->core != RIGHTS_NONE && !game_runs(g, b->core)))
         return false;
     for (uint32_t i = 0; i < plan->nvictims; i++) {
         uint32_t id = plan->victims[i];
@@ -298,6 +299,8 @@ void game_check_rights(struct game *g, bool any_own_order, bool k2_may_move)
         if (g->broken != GAME_RUNNING_FIRST &&
             !(marks & RIGHTS_OWN) != !(game_runs(g, id) && (marks & RIGHTS_K1)))
             game_fault(g, "own is not K1 and R", id);
+        if ((marks & (RIGHTS_OWN | RIGHTS_DUE)) == (RIGHTS_OWN | RIGHTS_DUE))
+            game_fault(g, "own and still due", id);
     }
 }
 

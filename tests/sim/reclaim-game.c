@@ -375,8 +375,13 @@ void game_compute(struct game *g)
     if (g->broken == GAME_RUNNING_DEMAND)
         game_gather(g);
     entitle_run(&g->e);
-    for (uint32_t i = 0; i < g->e.changed.n; i++)
-        g->stale[g->e.changed.at[i]] = true;
+    for (uint32_t i = 0; i < g->e.changed.n; i++) {
+        uint32_t q = g->e.changed.at[i];
+        if (!rights_leaf_stands(&g->r, q, entitle_row(&g->e, g->e.e, q)))
+            g->stale[q] = true;
+        else
+            g->stood += !g->stale[q];
+    }
     for (uint32_t q = 0; q < g->nqueues; q++) {
         if (!g->stale[q] || !entitle_is_leaf(&g->e, q))
             continue;

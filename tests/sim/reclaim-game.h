@@ -77,6 +77,7 @@ struct game {
 
     /* what happened */
     uint32_t starts, lent_starts, reclaims, evicted;
+    uint32_t stood; /* leaves whose E changed and K1 did not have to be computed */
     unsigned faults;
     char fault[200];
 };

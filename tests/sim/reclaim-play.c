@@ -232,6 +232,34 @@ static bool draw_victims(struct draw *d)
     return (g->renames && draw_anywhere(d, true)) || draw_anywhere(d, false);
 }
 
+/* Plans out of the blue: the engine and the text must agree on what is forbidden, too.
+ */
+static void probe(struct game *g)
+{
+    struct draw d = {.g = g};
+    uint32_t n = g->list.n;
+    if (n == 0 || g->broken)
+        return;
+    use_of(g, &d.use, RIGHTS_RUNNING);
+    for (int k = 0; k < 8; k++) {
+        d.plan = (struct rights_plan){.unit = g->list.ids[rng_below(&g->rng, n)],
+                                      .victims = d.victims,
+                                      .renamings = d.renamings,
+                                      .within_any = g->within_any};
+        for (uint32_t i = 0, part = 1 + (uint32_t)rng_below(&g->rng, 6); i < n; i++) {
+            uint32_t id = g->list.ids[i], x;
+            if (!game_runs(g, id) || is_kept_for(&d, id) || rng_below(&g->rng, part))
+                continue;
+            d.victims[d.plan.nvictims++] = id;
+            x = g->renames && rng_below(&g->rng, 2) ? equal_of(&d, id) : RIGHTS_NONE;
+            if (x != RIGHTS_NONE)
+                d.renamings[d.plan.nrenamings++] = (struct rights_renaming){id, x};
+        }
+        legal(&d);
+    }
+    rights_use_done(&d.use);
+}
+
 static bool start_owed(struct game *g, uint32_t id)
 {
     struct draw d = {.g = g};
@@ -376,6 +404,7 @@ unsigned game_border(struct game *g)
     unsigned n = 0;
     bool again = true;
     game_compute_checked(g);
+    probe(g);
     while (again && n < MOST && !g->faults) {
         while (n < MOST && !g->faults && start_one_owed(g, RIGHTS_K1))
             n++;

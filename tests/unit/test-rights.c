@@ -279,6 +279,52 @@ static void cases(void)
     }
 }
 
+/* Which of its units a leaf with this entitlement owes room: by letters. */
+static const char *owed_of(int64_t e, const char *letters, const uint32_t *ids,
+                           char *ret)
+{
+    char *to = ret;
+    g.capacity[0] = e;
+    entitle_capacity(&g.e, &e);
+    g.stale[1] = true;
+    game_compute(&g);
+    for (; *letters; letters++, ids++)
+        if (g.units[*ids].marks & RIGHTS_K1)
+            *to++ = *letters;
+    *to = 0;
+    return ret;
+}
+
+/* A due core that E could hold alone stops those behind it, own units not. */
+static void due_and_turn(void)
+{
+    uint32_t ids[5];
+    char got[8];
+    game_of(20, 1);
+    game_begin(&g, 1);
+    ids[0] = elastic(1, 2, 2, 0, 0);  /* a: high */
+    ids[1] = job(1, 5);               /* b */
+    ids[2] = job(1, 1);               /* c */
+    ids[3] = job(1, 1);               /* d: own */
+    ids[4] = elastic(1, -1, 1, 0, 0); /* e: low */
+    game_place(&g, ids[3]);
+    is_str(owed_of(20, "abcde", ids, got), "abcde", "room for all");
+    is_str(owed_of(6, "abcde", ids, got), "acde", "what is too big is passed over");
+    g.units[ids[1]].marks |= RIGHTS_DUE;
+    is_str(owed_of(6, "abcde", ids, got), "ad", "a due core lets none of the rest by");
+    is_str(owed_of(4, "abcde", ids, got), "acd",
+           "... unless E could not hold it at all");
+    int64_t four = 4, five = 5, six = 6;
+    ok(!rights_leaf_stands(&g.r, 1, &five) && rights_leaf_stands(&g.r, 1, &four),
+       "... and that is known to change at 5");
+    is_str(owed_of(6, "abcde", ids, got), "ad", "at 6 it waits for a");
+    ok(rights_leaf_stands(&g.r, 1, &six) && !rights_leaf_stands(&g.r, 1, &four),
+       "... and that is known to change at 4");
+    g.r.turn = ids[1];
+    is_str(owed_of(7, "abcde", ids, got), "ab", "a turn goes before own units");
+    is_str(owed_of(6, "abcde", ids, got), "acde", "... not before a higher priority");
+}
+
 /* Orders of starts, and the share that goes into them. */
 static void orders(void)
 {
@@ -317,7 +363,7 @@ static void orders(void)
 struct tally {
     unsigned episodes, events, faults, loud; /* loud: a later border still decided */
     unsigned over_bound, reclaims_over, guarantee_broken, guarantees;
-    unsigned starts, lent, evicted, reclaims;
+    unsigned starts, lent, evicted, reclaims, stood;
     double ratio; /* most decisions after one event, over |U| */
     char fault[200];
 };
@@ -398,7 +444,7 @@ static void random_event(struct rng *r)
     unsigned live = 0;
     for (uint32_t id = 0; id < g.nunits; id++)
         live += g.at[id].live && g.units[id].core == RIGHTS_NONE;
-    uint32_t kind = (uint32_t)rng_below(r, 16), id;
+    uint32_t kind = (uint32_t)rng_below(r, 18), id;
     if (live == 0 || (kind < 7 && live < 14)) {
         random_arrival(r);
         return;
@@ -408,12 +454,13 @@ static void random_event(struct rng *r)
     while (!g.at[id].live);
     switch (kind) {
     case 7: game_refuse(&g, id); break;
-    case 8: game_set_priority(&g, id, (int32_t)rng_below(r, 3)); break;
+    case 15: game_set_priority(&g, id, (int32_t)rng_below(r, 3)); break;
     case 9: game_capacity(&g, rng_between(r, 2, 20)); break;
     case 10:
         random_queues(r, true);
         game_reshape(&g);
         break;
+    case 8:
     case 11:
     case 12: game_due(&g, id); break;
     case 13: game_turn(&g); break;
@@ -505,6 +552,7 @@ static void episode(struct tally *t, uint64_t seed, enum game_break broken, int 
     t->lent += g.lent_starts;
     t->evicted += g.evicted;
     t->reclaims += g.reclaims;
+    t->stood += g.stood;
     if (g.faults)
         tally_fault(t, seed);
 }
@@ -523,6 +571,8 @@ static void random_episodes(unsigned n)
         is_int(t.reclaims_over, 0, "%s: reclaims within |K1 \\ R|", names[flags]);
         is_int(t.guarantee_broken, 0, "%s: what is guaranteed runs", names[flags]);
         cmp_ok(t.reclaims, >, n, "%s: reclaims enough to be a test", names[flags]);
+        cmp_ok(t.stood, >, n, "%s: K1 stood under another E often enough",
+               names[flags]);
         diag("%s: %u starts (%u lent), %u reclaims, %u evicted, %u guarantees; at most "
              "%.2f |U| decisions after an event",
              names[flags], t.starts, t.lent, t.reclaims, t.evicted, t.guarantees,
@@ -685,6 +735,7 @@ int main(int argc, char **argv)
     bool all = argc > 1 && !strcmp(argv[1], "--long");
     cases();
     orders();
+    due_and_turn();
     random_episodes(all ? 20000 : 150);
     broken_rules(all ? 200 : 8);
     two_orders_together();
