@@ -21,6 +21,8 @@ struct victims *victims_create(uint32_t nodes)
     v->hot = mem_zero(nodes * sizeof *v->hot);
     v->cold = mem_zero(nodes * sizeof *v->cold);
     vec_resize(&v->slots, nodes);
+    for (uint32_t i = 0; i < nodes; i++)
+        v->hot[i].all_gpu = ALL_UNUSABLE;
     return v;
 }
 
@@ -86,7 +88,7 @@ static void node_sums(const struct victims *v, uint32_t node, struct hot *hot,
         cold->gpu_rate = rate < cold->gpu_rate ? rate : cold->gpu_rate;
     }
     hot->free_gpu = (int32_t)cold->free.gpu;
-    hot->all_gpu = (int32_t)cold->all.gpu;
+    hot->all_gpu = cold->usable ? (int32_t)cold->all.gpu : ALL_UNUSABLE;
 }
 
 static void refresh(struct victims *v, uint32_t node)
@@ -99,7 +101,7 @@ void victims_node(struct victims *v, uint32_t node, const struct victims_room *f
 {
     assert(node < v->nnodes && free->gpu <= INT32_MAX / 2 &&
            free->gpu >= INT32_MIN / 2);
-    v->hot[node].usable = usable;
+    v->cold[node].usable = usable;
     v->cold[node].free = *free;
     refresh(v, node);
 }

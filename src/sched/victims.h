@@ -99,8 +99,9 @@ struct victims_ask {
     victims_allowed_f allowed; /* NULL: all of those classes */
     victims_usable_f usable;   /* NULL: all usable nodes */
     void *arg;
-    /* Counted steps (one: one look at one node) that the search may spend beyond the
-     * first solution; 0: VICTIMS_STEPS_DEFAULT. */
+    /* Counted steps, one is one look at one node: the search stops soon after so many,
+     * with the best set so far (each domain that may still be better is looked at once,
+     * until twice as many are spent). 0: VICTIMS_STEPS_DEFAULT. */
     uint32_t steps;
 };
 
@@ -119,12 +120,12 @@ struct victims_answer {
     enum victims_verdict verdict;
     uint32_t domain; /* index into ask.domains; the lowest lo, then hi, where equal */
     VEC(uint32_t) victims;            /* ids by tie; empty: free room is enough */
-    VEC(struct victims_place) places; /* by node; together at least ask.tasks */
+    VEC(struct victims_place) places; /* by node; together ask.tasks */
     uint64_t cost, gpus;              /* of the victims, all their nodes */
-    uint64_t bound;                   /* no set costs less; equal to cost when proven */
-    bool proven;    /* least in the whole order stated above, see ties in victims.c */
-    uint32_t steps; /* counted; the same on each machine */
-    uint32_t most;  /* IMPOSSIBLE: the most tasks that any one domain could hold */
+    uint64_t bound;                   /* no set costs less */
+    bool proven;                      /* bound == cost */
+    uint32_t steps;                   /* counted; the same on each machine */
+    uint32_t most; /* IMPOSSIBLE: the most tasks that any one domain could hold */
 };
 
 /* Answers in *ret (lists reused). Changes only scratch memory of v. */

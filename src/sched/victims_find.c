@@ -18,7 +18,7 @@
 #include "sched/victims_index.h"
 
 enum {
-    CORE_SPARE = 96,   /* nodes beyond the tasks in the first core */
+    CORE_SPARE = 64,   /* nodes beyond the tasks in the first core */
     CORE_SAMPLE = 512, /* prices looked at to guess where the core ends */
     SCAN_STEP = 16,    /* nodes scanned for one counted step */
 };
@@ -55,7 +55,7 @@ static bool node_price(const struct question *q, uint32_t node, struct entry *e)
     const struct hot *h = &q->v->hot[node];
     const struct victims_ask *ask = q->ask;
     const struct victims_room *need = &ask->need;
-    if (!h->usable || h->all_gpu < need->gpu)
+    if ((need->gpu && h->all_gpu < need->gpu) || h->all_gpu == ALL_UNUSABLE)
         return false;
     *e = (struct entry){.node = node, .cap = 1};
     const struct cold *c = &q->v->cold[node];
@@ -65,7 +65,7 @@ static bool node_price(const struct question *q, uint32_t node, struct entry *e)
         if (!e->cap)
             return false;
     }
-    int64_t less = need->gpu - h->free_gpu;
+    int64_t less = need->gpu ? need->gpu - h->free_gpu : 0;
     if (less > 0 && need->gpu == h->all_gpu) {
         e->price = line_price(h->line_cost, h->line_rate, ask->at, 1);
         return !(h->gpu_classes & ~ask->classes);
@@ -77,38 +77,52 @@ static bool node_price(const struct question *q, uint32_t node, struct entry *e)
     return true;
 }
 
-/* Fill v->entries; returns how many tasks there may be room for, in *ret_sum what all
- * of it costs at least. The first case is most nodes of a question about whole nodes.
- */
-static uint64_t scan(struct question *q, uint32_t lo, uint32_t hi, u128 *ret_sum)
+struct scanned {
+    uint64_t slots; /* tasks there may be room for */
+    u128 sum;       /* what all of them cost at least */
+    uint64_t out;   /* the lowest price above the limit; UINT64_MAX: none */
+};
+
+/* Fill v->entries with the nodes of a price up to the limit. The first case is most
+ * nodes of a question about whole nodes. */
+static struct scanned scan(const struct question *q, uint32_t lo, uint32_t hi,
+                           uint64_t limit)
 {
     struct victims *v = q->v;
-    const struct victims_ask *ask = q->ask;
-    const struct hot *h = v->hot;
-    const int64_t gpu = ask->need.gpu, at = ask->at;
-    const bool only_gpu = !ask->need.cpu_milli && !ask->need.mem_bytes;
-    const uint64_t stay = ~ask->classes;
-    uint64_t slots = 0;
+    const struct victims_room *need = &q->ask->need;
+    const bool only_gpu = !need->cpu_milli && !need->mem_bytes && need->gpu < INT32_MAX;
+    const int32_t gpu = only_gpu ? (int32_t)need->gpu : ALL_NEVER;
+    const int64_t at = q->ask->at;
+    const uint64_t stay = ~q->ask->classes;
+    struct scanned r = {.out = UINT64_MAX};
+    uint64_t plain = 0;
     vec_clear(&v->entries);
     vec_reserve(&v->entries, hi - lo);
-    struct entry *e = v->entries.at;
-    *ret_sum = 0;
+    struct entry *to = v->entries.at;
     for (uint32_t i = lo; i < hi; i++) {
-        if (only_gpu && h[i].usable && h[i].all_gpu == gpu && h[i].free_gpu < gpu) {
-            if (h[i].gpu_classes & stay)
+        const struct hot *h = &v->hot[i];
+        struct entry e = {.node = i, .cap = 1};
+        if (h->all_gpu == gpu && h->free_gpu < gpu) {
+            if (h->gpu_classes & stay)
                 continue;
-            uint64_t price = line_price(h[i].line_cost, h[i].line_rate, at, 1);
-            *e = (struct entry){.price = price, .node = i, .cap = 1};
-        } else if (!node_price(q, i, e)) {
+            e.price = line_price(h->line_cost, h->line_rate, at, 1);
+            plain++;
+            r.sum += e.price;
+        } else if (node_price(q, i, &e)) {
+            r.slots += e.cap;
+            r.sum += (u128)e.price * e.cap;
+        } else {
             continue;
         }
-        slots += e->cap;
-        *ret_sum += (u128)e->price * e->cap;
-        e++;
+        if (e.price <= limit)
+            *to++ = e;
+        else if (e.price < r.out)
+            r.out = e.price;
     }
-    v->entries.n = (uint32_t)(e - v->entries.at);
+    r.slots += plain;
+    v->entries.n = (uint32_t)(to - v->entries.at);
     v->hunt.steps += (hi - lo) / SCAN_STEP;
-    return slots;
+    return r;
 }
 
 static void entry_swap(struct entry *a, struct entry *b)
@@ -188,36 +202,31 @@ static uint64_t nth_value(uint64_t *p, uint32_t n, uint32_t k)
     return p[0];
 }
 
-/* A price that at least k entries, and not many more, do not exceed. */
-static uint64_t price_limit(struct victims *v, uint32_t k)
+/* A price that k nodes of the domain, and not many more, will hardly exceed: by a
+ * sample. UINT64_MAX where the domain is not much larger than that. */
+static uint64_t price_limit(const struct question *q, uint32_t lo, uint32_t hi,
+                            uint32_t k)
 {
-    uint32_t n = v->entries.n, stride = n / CORE_SAMPLE, below = 0;
+    struct victims *v = q->v;
+    uint32_t stride = (hi - lo) / CORE_SAMPLE + 1;
+    struct entry e;
+    if (k >= (hi - lo) - (hi - lo) / 4)
+        return UINT64_MAX;
     vec_clear(&v->values);
-    if (stride > 4 && k < n / 2) {
-        for (uint32_t i = 0; i < n; i += stride)
-            vec_push(&v->values, v->entries.at[i].price);
-        uint32_t rank = (uint32_t)((uint64_t)k * 5 / 4 / stride) + 4;
-        if (rank < v->values.n) {
-            uint64_t limit = nth_value(v->values.at, v->values.n, rank);
-            for (uint32_t i = 0; i < n; i++)
-                below += v->entries.at[i].price <= limit;
-            if (below >= k)
-                return limit;
-        }
-        vec_clear(&v->values);
-    }
-    for (uint32_t i = 0; i < n; i++)
-        vec_push(&v->values, v->entries.at[i].price);
-    return nth_value(v->values.at, n, k);
+    for (uint32_t i = lo; i < hi; i += stride)
+        if (node_price(q, i, &e))
+            vec_push(&v->values, e.price);
+    uint32_t rank = (uint32_t)((uint64_t)k * 5 / 4 / stride) + 4;
+    return rank < v->values.n ? nth_value(v->values.at, v->values.n, rank) : UINT64_MAX;
 }
 
 /* ---- one domain ---- */
 
-/* The core: entries up to the limit, in rank order; of those at it at most `ties`.
- * Returns the lowest price left out, UINT64_MAX when none is. */
-static uint64_t choose_core(struct victims *v, uint64_t limit, uint32_t ties)
+/* The core: of the entries those below the limit, and at it at most `ties`. Returns the
+ * lowest price left out, at most `out`. */
+static uint64_t choose_core(struct victims *v, uint64_t limit, uint64_t out,
+                            uint32_t ties)
 {
-    uint64_t out = UINT64_MAX;
     vec_clear(&v->core);
     for (uint32_t i = 0; i < v->entries.n; i++) {
         const struct entry *e = &v->entries.at[i];
@@ -231,9 +240,23 @@ static uint64_t choose_core(struct victims *v, uint64_t limit, uint32_t ties)
     return out;
 }
 
+/* The price of the k-th entry, where a sample let too many in. */
+static uint64_t trim_limit(struct victims *v, uint64_t limit, uint32_t k)
+{
+    if (v->entries.n <= k || limit == UINT64_MAX)
+        return limit;
+    vec_clear(&v->values);
+    for (uint32_t i = 0; i < v->entries.n; i++)
+        vec_push(&v->values, v->entries.at[i].price);
+    return nth_value(v->values.at, v->values.n, k);
+}
+
+/* The cost that no set of that weight or more is below. GPUs and number of a set add
+ * less than half a unit of cost: a bound above n - 1/2 means n. */
 static uint64_t weight_cost(struct weight w)
 {
-    return capped(w.hi >> HUNT_COST_SHIFT);
+    const u128 half = (u128)1 << (HUNT_COST_SHIFT - 1);
+    return capped((w.hi + half - 1) >> HUNT_COST_SHIFT);
 }
 
 /* A weight that no set as good as the answer so far reaches, whatever the ties. */
@@ -327,7 +350,7 @@ static uint64_t hunt_room(const struct hunt *h)
  * what theta has below that. */
 static struct weight outside_bound(const struct hunt *h, uint64_t out)
 {
-    uint64_t slope = weight_cost(h->theta);
+    uint64_t slope = capped(h->theta.hi >> HUNT_COST_SHIFT);
     struct weight rest = h->theta;
     rest.hi -= (u128)slope << HUNT_COST_SHIFT;
     if (out == slope)
@@ -354,16 +377,16 @@ static uint64_t core_wanting(const struct question *q, uint64_t out)
     const struct hunt *h = &q->v->hunt;
     if (out == UINT64_MAX || (q->ret->verdict == VICTIMS_FOUND && !q->ret->victims.n))
         return 0;
-    if (!weight_cmp(h->root, weight_inf) || out < weight_cost(h->theta))
+    if (!weight_cmp(h->root, weight_inf) ||
+        out < capped(h->theta.hi >> HUNT_COST_SHIFT))
         return UINT64_MAX;
     uint64_t best = best_cost(q);
-    struct weight w = outside_bound(h, out);
-    uint64_t least = weight_cost(w) + (w.lo || w.hi << (128 - HUNT_COST_SHIFT));
+    uint64_t least = weight_cost(outside_bound(h, out));
     return least >= best ? 0 : out + (best - least);
 }
 
 struct outside {
-    struct victims *v;
+    struct question *q;
     const struct candidate *d;
     uint64_t price; /* the lowest outside the core */
 };
@@ -374,7 +397,8 @@ struct outside {
 static void spare_outside(void *arg)
 {
     const struct outside *o = arg;
-    struct victims *v = o->v;
+    struct victims *v = o->q->v;
+    scan(o->q, o->d->lo, o->d->hi, UINT64_MAX);
     vec_reserve(&v->slack, v->nnodes);
     for (uint32_t i = o->d->lo; i < o->d->hi; i++)
         v->slack.at[i] = UINT64_MAX;
@@ -401,7 +425,6 @@ static void spare_outside(void *arg)
         }
         h->spare.hi = (u128)spare << HUNT_COST_SHIFT;
     }
-    v->hunt.steps += (o->d->hi - o->d->lo) / SCAN_STEP;
 }
 
 /* Of several domains each gets at most three quarters of what is left. */
@@ -411,27 +434,43 @@ static uint64_t steps_left(const struct question *q)
     return q->ask->ndomains > 1 ? left - left / 4 : left;
 }
 
-/* Search one domain whose entries are scanned. */
+static void no_room(struct question *q, uint64_t room)
+{
+    if (q->ret->verdict != VICTIMS_FOUND && room > q->ret->most)
+        q->ret->most = (uint32_t)room;
+}
+
+static uint64_t rough_bound(struct question *q, const struct candidate *d)
+{
+    if (q->ask->ndomains > 1)
+        return d->bound;
+    scan(q, d->lo, d->hi, UINT64_MAX);
+    return scan_bound(q->v->entries.at, q->v->entries.n, q->ask->tasks);
+}
+
+/* Search one domain. */
 static void solve(struct question *q, const struct candidate *d)
 {
-    struct victims *v = q->v;
-    struct hunt *h = &v->hunt;
-    uint32_t few = q->ask->tasks + CORE_SPARE;
-    if (q->ask->tasks > UINT32_MAX / 8)
-        few = UINT32_MAX / 4;
-    uint64_t limit = UINT64_MAX, out;
+    struct hunt *h = &q->v->hunt;
+    uint32_t few =
+        q->ask->tasks < UINT32_MAX / 8 ? q->ask->tasks + CORE_SPARE : UINT32_MAX;
+    uint32_t ties = few;
+    uint64_t limit = price_limit(q, d->lo, d->hi, few);
     for (;;) {
-        if (few < v->entries.n - v->entries.n / 4 && limit == UINT64_MAX)
-            limit = price_limit(v, few);
-        out = choose_core(v, limit, few);
-        victims_load(v, q->ask, out == UINT64_MAX);
-        uint64_t room = hunt_room(h);
-        if (out == UINT64_MAX && room < q->ask->tasks) {
-            if (q->ret->verdict != VICTIMS_FOUND && room > q->ret->most)
-                q->ret->most = (uint32_t)room;
+        struct scanned s = scan(q, d->lo, d->hi, limit);
+        if (s.slots < q->ask->tasks) {
+            no_room(q, s.slots);
             return;
         }
-        struct outside o = {v, d, out};
+        if (ties == few)
+            limit = trim_limit(q->v, limit, few);
+        uint64_t out = choose_core(q->v, limit, s.out, ties);
+        victims_load(q->v, q->ask, out == UINT64_MAX);
+        if (out == UINT64_MAX && hunt_room(h) < q->ask->tasks) {
+            no_room(q, hunt_room(h));
+            return;
+        }
+        struct outside o = {q, d, out};
         h->spare = out == UINT64_MAX ? NULL : spare_outside;
         h->spare_arg = &o;
         hunt_run(h, answer_ceiling(q->ret), steps_left(q));
@@ -443,13 +482,16 @@ static void solve(struct question *q, const struct candidate *d)
             unproven(q, weight_cost(outside_bound(h, out)));
             break;
         }
-        few = reach == UINT64_MAX && few < UINT32_MAX / 8 ? 4 * few : few;
-        if (reach != UINT64_MAX)
-            few = UINT32_MAX;
-        limit = reach;
+        ties = UINT32_MAX;
+        if (reach == UINT64_MAX) {
+            few = few < UINT32_MAX / 8 ? 4 * few : UINT32_MAX;
+            ties = few;
+            reach = price_limit(q, d->lo, d->hi, few);
+        }
+        limit = reach > limit ? reach : limit;
     }
     if (h->rough)
-        unproven(q, scan_bound(v->entries.at, v->entries.n, q->ask->tasks));
+        unproven(q, rough_bound(q, d));
     else if (weight_cmp(h->open, weight_inf))
         unproven(q, weight_cost(h->open));
 }
@@ -493,7 +535,7 @@ static int by_dearest(const void *a, const void *b)
 
 static bool node_counts(const struct question *q, uint32_t node)
 {
-    return q->v->hot[node].usable &&
+    return q->v->hot[node].all_gpu != ALL_UNUSABLE &&
            (!q->ask->usable || q->ask->usable(q->ask->arg, node));
 }
 
@@ -607,8 +649,8 @@ static uint32_t candidate_at(const struct victims *v, uint32_t node)
 static bool all_go(const struct question *q, const struct victims_seat *s)
 {
     const struct hot *h = &q->v->hot[s->node];
-    return s->frees.gpu && h->usable && h->all_gpu == q->ask->need.gpu &&
-           h->free_gpu < h->all_gpu && !(h->gpu_classes & ~q->ask->classes);
+    return s->frees.gpu && h->all_gpu == q->ask->need.gpu && h->free_gpu < h->all_gpu &&
+           !(h->gpu_classes & ~q->ask->classes);
 }
 
 /* In a domain that needs every node it has, a gang that stands partly outside is paid
@@ -645,20 +687,18 @@ static void list_candidates(struct question *q)
         struct candidate d = {.lo = q->ask->domains[i].lo, .hi = q->ask->domains[i].hi};
         assert(d.lo <= d.hi && d.hi <= v->nnodes);
         d.index = i;
-        u128 sum;
-        uint64_t room = scan(q, d.lo, d.hi, &sum);
-        if (room < q->ask->tasks) {
-            if (room > q->ret->most)
-                q->ret->most = (uint32_t)room;
+        struct scanned s = scan(q, d.lo, d.hi, UINT64_MAX);
+        if (s.slots < q->ask->tasks) {
+            no_room(q, s.slots);
             continue;
         }
         apart = apart && d.lo >= end;
         end = d.hi;
-        d.tight = room == q->ask->tasks;
+        d.tight = s.slots == q->ask->tasks;
         tight |= d.tight;
         if (d.tight)
-            d.bound = capped(sum);
-        else if (q->ask->ndomains > 1)
+            d.bound = capped(s.sum);
+        else
             d.bound = scan_bound(v->entries.at, v->entries.n, q->ask->tasks);
         vec_push(&v->candidates, d);
     }
@@ -667,6 +707,14 @@ static void list_candidates(struct question *q)
             pay_gang(q, &v->victims.at[v->wide.at[i]]);
     if (v->candidates.n)
         qsort(v->candidates.at, v->candidates.n, sizeof *v->candidates.at, by_bound);
+}
+
+static void only_candidate(struct question *q)
+{
+    struct candidate d = {.lo = q->ask->domains->lo, .hi = q->ask->domains->hi};
+    assert(d.lo <= d.hi && d.hi <= q->v->nnodes);
+    vec_clear(&q->v->candidates);
+    vec_push(&q->v->candidates, d);
 }
 
 static void search(struct question *q)
@@ -681,9 +729,6 @@ static void search(struct question *q)
             unproven(q, d->bound);
             break;
         }
-        u128 sum;
-        if (q->ask->ndomains > 1)
-            scan(q, d->lo, d->hi, &sum);
         solve(q, d);
     }
 }
@@ -707,7 +752,10 @@ void victims_find(struct victims *v, const struct victims_ask *ask,
     q.most_per_node = VICTIMS_SLOTS_MAX;
     if (ask->per_node && ask->per_node < VICTIMS_SLOTS_MAX)
         q.most_per_node = ask->per_node;
-    list_candidates(&q);
+    if (ask->ndomains == 1) /* no need of its bound */
+        only_candidate(&q);
+    else
+        list_candidates(&q);
     search(&q);
     if (ret->verdict == VICTIMS_FOUND) {
         if (!q.proven)
@@ -715,7 +763,7 @@ void victims_find(struct victims *v, const struct victims_ask *ask,
         ret->bound = q.bound < ret->cost ? q.bound : ret->cost;
         ret->most = 0;
     }
-    ret->proven = q.proven;
+    ret->proven = ret->bound == ret->cost;
     ret->steps = (uint32_t)(v->hunt.steps < UINT32_MAX ? v->hunt.steps : UINT32_MAX);
 }
 

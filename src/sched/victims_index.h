@@ -23,17 +23,22 @@ struct local {
     struct victims_room frees;
 };
 
+enum {
+    ALL_UNUSABLE = INT32_MIN,
+    ALL_NEVER = INT32_MIN + 1, /* what all_gpu never is */
+};
+
 /* What a question reads of every node, in 32 bytes. `line`: shares of the victims that
  * hold GPUs here, all together, rounded down. */
 struct hot {
-    int32_t free_gpu, all_gpu; /* all: when every victim is gone */
+    int32_t free_gpu, all_gpu; /* all: when every victim is gone, or ALL_UNUSABLE */
     int64_t line_cost;
     uint32_t line_rate;
-    bool usable;
     uint64_t gpu_classes; /* of the victims that hold GPUs here */
 };
 
 struct cold {
+    bool usable;
     struct victims_room free, all;
     /* the least of any victim here, part by part: a share of a GPU, and a whole share
      */

@@ -10,11 +10,24 @@
 
 enum { MARK_NO = 1, MARK_FIRST = 2 };
 
-static bool seat_matters(const struct victims_room *frees,
-                         const struct victims_room *need)
+/* Of the room only what the question needs: a debt elsewhere is none of its business.
+ */
+static struct victims_room needed(const struct victims_room *room,
+                                  const struct victims_room *need)
 {
-    return (frees->gpu && need->gpu) || (frees->cpu_milli && need->cpu_milli) ||
-           (frees->mem_bytes && need->mem_bytes);
+    struct victims_room r = {0};
+    if (need->gpu)
+        r.gpu = room->gpu;
+    if (need->cpu_milli)
+        r.cpu_milli = room->cpu_milli;
+    if (need->mem_bytes)
+        r.mem_bytes = room->mem_bytes;
+    return r;
+}
+
+static bool room_is_zero(const struct victims_room *r)
+{
+    return !r->gpu && !r->cpu_milli && !r->mem_bytes;
 }
 
 static bool may_go(struct victims *v, const struct victims_ask *ask,
@@ -86,17 +99,19 @@ static void load_node(struct victims *v, const struct victims_ask *ask, uint32_t
     uint32_t most = ask->per_node ? ask->per_node : VICTIMS_SLOTS_MAX;
     if (most > VICTIMS_SLOTS_MAX)
         most = VICTIMS_SLOTS_MAX;
-    struct hunt_node n = {.node = node, .free = c->free, .first = h->locals.n};
+    struct hunt_node n = {.node = node, .first = h->locals.n};
+    n.free = needed(&c->free, &ask->need);
     n.cap = hunt_slots(&c->free, &ask->need, most);
     vec_clear(&v->pick);
     for (uint32_t i = 0; n.cap < most && i < c->locals.n; i++) {
-        const struct local *l = &c->locals.at[i];
-        if (seat_matters(&l->frees, &ask->need) && may_go(v, ask, l))
-            vec_push(&v->pick, *l);
+        struct local l = c->locals.at[i];
+        l.frees = needed(&l.frees, &ask->need);
+        if (!room_is_zero(&l.frees) && may_go(v, ask, &l))
+            vec_push(&v->pick, l);
     }
     if (v->pick.n > HUNT_LOCALS)
         keep_cheapest(v);
-    struct victims_room all = c->free;
+    struct victims_room all = n.free;
     for (uint32_t i = 0; i < v->pick.n; i++) {
         const struct local *l = &v->pick.at[i];
         all.gpu += l->frees.gpu;

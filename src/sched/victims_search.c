@@ -21,7 +21,8 @@
 
 enum {
     KNAPSACK_VISITS = 4096,
-    ASCENTS = 8,    /* rounds of better shares */
+    ASCENTS = 8, /* rounds of better shares */
+    DIVES = 4,
     FIRST_PART = 2, /* of the steps: one part before the shares are improved */
 };
 
@@ -554,6 +555,35 @@ static void branch(struct hunt *h, bool root)
     decide(h, victim, HUNT_OPEN);
 }
 
+/* A good set early: gangs of which only some nodes were chosen stay, and it is chosen
+ * anew; at last all gangs that were not chosen whole. */
+static void dive(struct hunt *h)
+{
+    vec_clear(&h->stayed);
+    for (uint32_t round = 0; round <= DIVES; round++) {
+        struct spread s = spread_tasks(h);
+        if (!s.can || weight_cmp(s.bound, h->best) >= 0)
+            break;
+        struct weight w = selection_weight(h);
+        if (weight_cmp(w, h->best) < 0)
+            keep_best(h, w);
+        uint32_t before = h->stayed.n;
+        for (uint32_t i = 0; i < h->victims.n; i++) {
+            const struct hunt_victim *v = &h->victims.at[i];
+            bool seen = v->seen == h->epoch;
+            if (v->shared && v->state == HUNT_OPEN && (seen || round + 1 == DIVES) &&
+                !(seen && weight_cmp(v->paid, v->weight) >= 0))
+                vec_push(&h->stayed, i);
+        }
+        if (before == h->stayed.n)
+            break;
+        for (uint32_t i = before; i < h->stayed.n; i++)
+            decide(h, h->stayed.at[i], HUNT_STAYS);
+    }
+    while (h->stayed.n)
+        decide(h, h->stayed.at[--h->stayed.n], HUNT_OPEN);
+}
+
 /* ---- better shares ---- */
 
 /* The least of price - theta x tasks over a node's stair; *ret_below: it is negative,
@@ -712,6 +742,7 @@ void hunt_run(struct hunt *h, struct weight below, uint64_t limit)
     struct weight first = h->open;
     h->open = weight_inf;
     h->limit = start + limit;
+    dive(h);
     ascend(h);
     branch(h, true);
     if (weight_cmp(h->open, first) < 0)
@@ -737,6 +768,7 @@ void hunt_done(struct hunt *h)
     vec_done(&h->stairs);
     vec_done(&h->pieces);
     vec_done(&h->take);
+    vec_done(&h->stayed);
     vec_done(&h->table);
     vec_done(&h->choice);
     vec_done(&h->goes);

@@ -85,7 +85,8 @@ struct hunt {
     VEC(struct hunt_seat) seats;
     VEC(struct hunt_step) stairs;
     VEC(struct hunt_piece) pieces;
-    VEC(uint32_t) take; /* per node: tasks of the selection looked at */
+    VEC(uint32_t) take;   /* per node: tasks of the selection looked at */
+    VEC(uint32_t) stayed; /* scratch */
     VEC(struct weight) table;
     VEC(uint8_t) choice;
     uint32_t epoch;
