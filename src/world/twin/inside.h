@@ -88,7 +88,7 @@ struct twin_extra { /* a job of twin_submit */
     const struct job_spec *spec;
     int64_t at, run_us, first_start, lost_us;
     uint32_t gangs_over, gangs_all, restarts;
-    bool cross;
+    bool cross, failing;
 };
 
 enum out_kind {

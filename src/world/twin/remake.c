@@ -329,6 +329,12 @@ static bool ended_by_itself(const struct record *r)
             r->task_ended.how == ENDED_OOM);
 }
 
+static bool ended_badly(const struct record *r)
+{
+    return r->task_ended.how == ENDED_FAILED || r->task_ended.how == ENDED_OOM ||
+           (r->task_ended.how == ENDED_DONE && r->task_ended.exit != 0);
+}
+
 /* A job is looked at once a frame, behind the last report about it. */
 static void reports(struct maker *k, const struct journal_frame *f)
 {
@@ -341,7 +347,11 @@ static void reports(struct maker *k, const struct journal_frame *f)
         const struct record *behind = r + 1, *end = f->records->list.at + f->n;
         bool again = behind < end && names_task(behind->kind) &&
                      str_eq(behind->task_at.ref.gang.job, name);
-        if (j && !again)
+        if (!j)
+            continue;
+        if (r->kind == EV_TASK_ENDED)
+            j->failed = ended_badly(r); /* the last end counts */
+        if (!again)
             job_look_at(k, j, ended_by_itself(r));
     }
 }
@@ -517,6 +527,8 @@ void remade_play(struct remade *m, struct twin *t, bool oracle)
                                : j->told_oracle ? j->spec->time_limit_us
                                                 : j->told_us;
         twin_submit(t, j->at, j->spec, j->work_us);
+        if (j->failed && j->work == WORK_KNOWN)
+            twin_submit_fails(t);
     }
     for (uint32_t i = 0; i < m->faults.n; i++) {
         const struct twin_fault *f = &m->faults.at[i];

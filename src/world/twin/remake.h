@@ -26,6 +26,7 @@ struct remade_job {
     struct job_spec *spec; /* name and times of the record; times shifted */
     int64_t at, work_us;
     uint8_t work;        /* enum remade_work */
+    bool failed;           /* ended by its own fault, and was not run again */
     uint8_t told_oracle; /* spec's own oracle and expectation */
     int64_t told_us;
     int64_t first_start, end; /* in the record; INT64_MIN: never */

@@ -277,6 +277,12 @@ void twin_submit(struct twin *t, int64_t at, const struct job_spec *spec, int64_
     twin_later(t, at > t->start_at ? at : t->start_at, CLASS_ARRIVAL, TE_SUBMIT, job, 0);
 }
 
+void twin_submit_fails(struct twin *t)
+{
+    assert(t->extras.n);
+    t->extras.at[t->extras.n - 1].failing = true;
+}
+
 static uint8_t class_of(const struct record *r)
 {
     switch (r->kind) {

@@ -87,6 +87,8 @@ void twin_counts(const struct twin *t, struct twin_counts *ret);
 /* For scenarios, before the run. The spec and what r points to are borrowed until
  * twin_destroy. run_us INT64_MIN: never ends. Times before the start come at the start. */
 void twin_submit(struct twin *t, int64_t at, const struct job_spec *spec, int64_t run_us);
+/* The job submitted last ends by its own fault: exit code 1, and nobody runs it again. */
+void twin_submit_fails(struct twin *t);
 /* Any event at a time, as it is; a node_set also changes what the twin knows of the node. */
 void twin_post(struct twin *t, int64_t at, const struct record *r);
 void twin_node_fault(struct twin *t, uint32_t node, int64_t at, int64_t until);

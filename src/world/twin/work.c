@@ -63,6 +63,7 @@ static void describe_extra(const struct twin *t, struct twin_gang *g)
     const struct twin_extra *x = &t->extras.at[g->job - t->narrivals];
     const struct job_spec *spec = x->spec;
     g->work_us = x->run_us == TRACE_NEVER ? NEVER : x->run_us;
+    g->failing = x->failing;
     g->on_loss = spec->on_loss;
     g->ready = starts_after_ready(spec);
     if (spec->checkpoint != CHECKPOINT_NONE)
@@ -350,7 +351,9 @@ static void report_extra(struct twin *t, uint32_t job, int64_t end_at)
                              .submit_us = t->extras.at[job - t->narrivals].at,
                              .first_start_us = INT64_MIN,
                              .end_us = end_at,
-                             .run_us = t->extras.at[job - t->narrivals].run_us};
+                             .run_us = t->extras.at[job - t->narrivals].run_us,
+                             .failed = end_at != INT64_MIN &&
+                                       t->extras.at[job - t->narrivals].failing};
     for (uint32_t id = *job_gang_of(t, job); id != NONE; id = t->gangs.at[id].sibling) {
         const struct twin_gang *g = &t->gangs.at[id];
         bool earlier = g->first_start != INT64_MIN &&
