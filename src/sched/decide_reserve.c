@@ -383,7 +383,7 @@ static bool may_reserve(const struct sched *s, uint32_t gang)
 {
     const struct gang *g = &s->gangs.at[gang];
     if (s->policy.reserve == RESERVE_NONE || s->reserves.n >= s->policy.reservations ||
-        g->reserved || g->phase != GANG_PENDING)
+        g->reserved || g->phase != GANG_PENDING || (s->policy.reserve_after_us && !g->due))
         return false;
     return s->policy.reserve == RESERVE_ALL || gang_root(s, g)->slots > 1;
 }

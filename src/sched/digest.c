@@ -165,6 +165,7 @@ static uint64_t gang_digest(const struct sched *s, uint32_t i)
     for (uint32_t k = 0; k < sizeof fields / sizeof *fields; k++)
         h = digest_mix(h, fields[k]);
     h = digest_mix(h, (uint64_t)owed_labels(s, i) << 2 | g->right << 1 | g->reserved);
+    h = digest_mix(h, g->due);
     if (g->said)
         h = digest_mix(h, why_digest(s, &g->why));
     return digest_mix(h, slots_digest(g));

@@ -156,6 +156,9 @@ static void remember_refusal(struct sched *s, uint32_t gang, const struct why *w
     g->said = true;
     g->why = *why;
     g->tried_epoch = s->free_epoch;
+    int64_t due_at = gang_due_at(s, g);
+    if (due_at != INT64_MAX && g->phase == GANG_PENDING)
+        gang_timer(s, gang, due_at > s->at ? due_at : s->at + 1);
     if (g->lane == NONE)
         return;
     struct lane *l = &s->lanes.at[g->lane];

@@ -470,6 +470,11 @@ static __attribute__((noinline)) void timers_fire(struct sched *s)
         g->timer = 0;
         if (g->phase == GANG_PENDING) {
             gang_wait(s, t.item);
+            int64_t due_at = gang_due_at(s, &s->gangs.at[t.item]);
+            if (due_at <= s->at)
+                gang_fall_due(s, t.item);
+            else if (due_at != INT64_MAX)
+                gang_timer(s, t.item, due_at);
             continue;
         }
         gang_attend(s, t.item);

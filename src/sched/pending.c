@@ -63,10 +63,14 @@ bool gang_before(const struct sched *s, uint32_t a, uint32_t b)
     const struct job *ja = &s->jobs.at[ga->job], *jb = &s->jobs.at[gb->job];
     if (ja->priority != jb->priority)
         return ja->priority > jb->priority;
-    if (s->policy.order == ORDER_SHORTEST && ja->expected_us != jb->expected_us) {
+    if (!ga->due && !gb->due && s->policy.order == ORDER_SHORTEST && ja->expected_us != jb->expected_us) {
         uint64_t ea = (uint64_t)ja->expected_us - 1, eb = (uint64_t)jb->expected_us - 1;
         return ea < eb; /* 0, not known, comes last */
     }
+    if (ga->due != gb->due)
+        return ga->due;
+    if (ga->due && ja->submitted_at != jb->submitted_at)
+        return ja->submitted_at < jb->submitted_at;
     int by_order = order_cmp(s, a, b);
     if (by_order)
         return by_order < 0;
@@ -383,6 +387,17 @@ void gang_pend(struct sched *s, uint32_t gang)
     lane_touch(s, lane);
     vec_push(&s->unsaid, gang);
     demand(s, gang, 1);
+}
+
+void gang_fall_due(struct sched *s, uint32_t gang)
+{
+    if (s->gangs.at[gang].lane == NONE) {
+        s->gangs.at[gang].due = true;
+        return;
+    }
+    gang_unpend(s, gang); /* it leaves the heap under the old order */
+    s->gangs.at[gang].due = true;
+    gang_pend(s, gang);
 }
 
 void gang_unpend(struct sched *s, uint32_t gang)

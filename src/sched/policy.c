@@ -86,6 +86,8 @@ static const struct key {
      3650 * US_PER_DAY},
     {"reserve", KEY_WORD, offsetof(struct policy, reserve), reserves, 0, 0},
     {"reservations", KEY_COUNT, offsetof(struct policy, reservations), NULL, 1, 100000},
+    {"reserve_after", KEY_TIME, offsetof(struct policy, reserve_after_us), NULL, 0,
+     365 * US_PER_DAY},
     {"improve_every", KEY_TIME, offsetof(struct policy, improve_every_us), NULL, US_PER_S,
      US_PER_DAY},
     {"limits", KEY_WORD, offsetof(struct policy, limits), limits, 0, 0},

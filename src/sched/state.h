@@ -126,6 +126,7 @@ struct gang {
     uint8_t phase;         /* enum gang_phase */
     bool live, attention, said, failed;
     bool reserved;         /* pending, with planned claims that are a reservation */
+    bool due;              /* has waited for reserve_after */
     bool behind;           /* all it holds is room of others who end: nothing was launched */
     bool right;            /* its minimum is in K1 (rights.h), as last computed */
     bool holes;            /* some slot lacks what it should have */
@@ -478,6 +479,12 @@ struct reservation *reserve_of(struct sched *s, uint32_t gang); /* NULL: has non
 /* pending.c */
 void gang_pend(struct sched *s, uint32_t gang);    /* into its lane */
 void gang_unpend(struct sched *s, uint32_t gang);
+void gang_fall_due(struct sched *s, uint32_t gang); /* it has waited long enough */
+static inline int64_t gang_due_at(const struct sched *s, const struct gang *g)
+{
+    bool may = s->policy.reserve && s->policy.reserve_after_us && !g->due;
+    return may ? s->jobs.at[g->job].submitted_at + s->policy.reserve_after_us : INT64_MAX;
+}
 bool gang_before(const struct sched *s, uint32_t a, uint32_t b);
 /* Does the order itself put a before b, or only a tie-break? */
 bool gang_outranks(const struct sched *s, uint32_t a, uint32_t b);
