@@ -215,6 +215,21 @@ static bool takes_within_e(const struct game *g, const struct rights_plan *plan)
     return true;
 }
 
+/* Same leaf, priority, size and kind; a core with steps has no equal. */
+static bool are_equals(const struct game *g, struct rights_renaming w)
+{
+    const struct rights_unit *a = &g->units[w.own], *b = &g->units[w.lent];
+    for (uint32_t r = 0; r < g->nresources; r++)
+        if (need_of(g, w.own)[r] != need_of(g, w.lent)[r])
+            return false;
+    for (uint32_t id = 0; id < g->nunits; id++)
+        if (g->at[id].live &&
+            (g->units[id].core == w.own || g->units[id].core == w.lent))
+            return false;
+    return a->leaf == b->leaf && a->priority == b->priority && game_runs(g, w.lent) &&
+           is_core(g, w.own) == is_core(g, w.lent);
+}
+
 bool game_legal_by_text(struct game *g, const struct rights_plan *plan)
 {
     const struct rights_unit *b = &g->units[plan->unit];
@@ -226,7 +241,8 @@ bool game_legal_by_text(struct game *g, const struct rights_plan *plan)
         uint32_t swap = marks[w.own];
         marks[w.own] = marks[w.lent];
         marks[w.lent] = swap;
-        if (!is_victim(plan, w.own) || is_victim(plan, w.lent))
+        if (!is_victim(plan, w.own) || is_victim(plan, w.lent) || !are_equals(g, w) ||
+            (marks[w.own] & RIGHTS_K1))
             return false;
     }
     if (!(b->marks & (RIGHTS_K1 | RIGHTS_K2)) || game_runs(g, plan->unit) ||

@@ -252,6 +252,8 @@ static void probe(struct game *g)
                 continue;
             d.victims[d.plan.nvictims++] = id;
             x = g->renames && rng_below(&g->rng, 2) ? equal_of(&d, id) : RIGHTS_NONE;
+            if (g->renames && rng_below(&g->rng, 16) == 0)
+                x = g->list.ids[rng_below(&g->rng, n)];
             if (x != RIGHTS_NONE)
                 d.renamings[d.plan.nrenamings++] = (struct rights_renaming){id, x};
         }

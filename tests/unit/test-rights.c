@@ -306,10 +306,10 @@ static void due_and_turn(void)
     ids[1] = job(1, 5);               /* b */
     ids[2] = job(1, 1);               /* c */
     ids[3] = job(1, 1);               /* d: own */
-    ids[4] = elastic(1, -1, 1, 0, 0); /* e: low */
+    ids[4] = elastic(1, -1, 3, 0, 0); /* e: low */
     game_place(&g, ids[3]);
     is_str(owed_of(20, "abcde", ids, got), "abcde", "room for all");
-    is_str(owed_of(6, "abcde", ids, got), "acde", "what is too big is passed over");
+    is_str(owed_of(6, "abcde", ids, got), "acd", "what is too big is passed over");
     g.units[ids[1]].marks |= RIGHTS_DUE;
     is_str(owed_of(6, "abcde", ids, got), "ad", "a due core lets none of the rest by");
     is_str(owed_of(4, "abcde", ids, got), "acd",
@@ -322,7 +322,29 @@ static void due_and_turn(void)
        "... and that is known to change at 4");
     g.r.turn = ids[1];
     is_str(owed_of(7, "abcde", ids, got), "ab", "a turn goes before own units");
-    is_str(owed_of(6, "abcde", ids, got), "acde", "... not before a higher priority");
+    is_str(owed_of(6, "abcde", ids, got), "acd", "... not before a higher priority");
+}
+
+/* Of two equals the own one goes and the lent one stays: nobody else notices, though
+ * the place in line of the lent one is due and stops who is behind it. */
+static void renaming(void)
+{
+    game_of(9, 1);
+    g.renames = true;
+    game_begin(&g, 1);
+    uint32_t own = job(1, 2), lent = job(1, 2), behind = job(1, 1);
+    char got[8];
+    const uint32_t ids[] = {own, lent, behind};
+    game_place(&g, own);
+    game_place(&g, lent);
+    g.units[lent].marks |= RIGHTS_DUE;
+    is_str(owed_of(3, "vxw", ids, got), "v", "the first of two equals is owed room");
+    rights_rename(&g.r, &g.pool, g.lists[1], g.list,
+                  (struct rights_renaming){own, lent});
+    is_str(owed_of(3, "vxw", ids, got), "x", "they change names");
+    rights_stopped(&g.pool, own);
+    is_str(owed_of(3, "vxw", ids, got), "x", "... and one of them goes");
+    ok(g.faults == 0 && g.lists[1].ids[0] == lent, "... from the place behind");
 }
 
 /* Orders of starts, and the share that goes into them. */
@@ -736,6 +758,7 @@ int main(int argc, char **argv)
     cases();
     orders();
     due_and_turn();
+    renaming();
     random_episodes(all ? 20000 : 150);
     broken_rules(all ? 200 : 8);
     two_orders_together();
