@@ -209,6 +209,18 @@ static void slot_move(struct audit *a, struct bgang *from, uint32_t f, struct bg
         a->slot_at.at[at] = (struct slot_at){to, t};
 }
 
+/* Strays that might be adopted in one of the gang's slots. to: NULL when it goes. */
+static void strays_move(struct audit *a, struct bgang *from, struct bgang *to)
+{
+    for (uint32_t i = 0; i < a->claims.n; i++) {
+        struct bclaim *c = a->claims.at[i];
+        if (c->gang != from || c->phase != BP_STRAY)
+            continue;
+        c->slot = to ? book_slot(to, book_slot_ref(from, c->slot)) : UINT32_MAX;
+        c->gang = c->slot == UINT32_MAX ? NULL : to;
+    }
+}
+
 static void gang_move(struct audit *a, struct bgang *from, struct bgang *to)
 {
     struct bgang fresh = *to;
@@ -221,9 +233,7 @@ static void gang_move(struct audit *a, struct bgang *from, struct bgang *to)
         for (uint32_t k = 0; k < x->nslots && k < y->nslots; k++)
             slot_move(a, from, x->slot0 + k, to, y->slot0 + k);
     }
-    for (uint32_t i = 0; i < a->claims.n; i++) /* strays of the gang */
-        if (a->claims.at[i]->gang == from)
-            a->claims.at[i]->gang = to;
+    strays_move(a, from, to);
 }
 
 static void gangs_follow(struct audit *a, struct bjob *j, struct bgang *old,
@@ -257,8 +267,10 @@ void told_counts(struct audit *a, struct bjob *j, const struct job_spec *spec)
             bool stays = c < j->roots[r].copies;
             gang_cut(a, g, stays ? &j->roots[r] : NULL);
             left -= !stays && !g->over;
-            if (!stays)
+            if (!stays) {
+                strays_move(a, g, NULL);
                 bgang_unwait(a, g);
+            }
         }
     gangs_follow(a, j, old, old_roots);
     for (uint32_t r = 0; r < j->nroots; r++)

@@ -151,12 +151,28 @@ static void ranks_give(struct slot *slots, uint32_t n)
     free(used);
 }
 
+/* Strays know the slot that they might be adopted in; to: NULL when their gang goes. */
+static void strays_move(struct sched *s, uint32_t gang, const struct tree *to)
+{
+    const struct tree *old = gang_tree(s, &s->gangs.at[gang]);
+    for (uint32_t i = s->strays; i != NONE; i = s->claims.at[i].stray_next) {
+        struct claim *c = &s->claims.at[i];
+        if (c->gang != gang)
+            continue;
+        uint32_t leaf = slot_leaf(s, gang, c->slot), k = c->slot - old->leaves[leaf].slot0;
+        bool stays = to && k < to->leaves[leaf].nslots;
+        c->slot = stays ? to->leaves[leaf].slot0 + k : NONE;
+        c->gang = stays ? gang : NONE;
+    }
+}
+
 /* Those that stay, under the numbers of the new tree. */
 static void gang_move(struct sched *s, uint32_t gang, uint32_t tree)
 {
     struct gang *g = &s->gangs.at[gang];
     const struct tree *old = gang_tree(s, g), *to = &s->trees.at[tree];
     const struct tree_root *r = &to->roots[g->root];
+    strays_move(s, gang, to);
     const struct slot *from = g->nslots > 1 ? g->slots : &g->one;
     struct slot *slots = mem_zero(r->slots * sizeof *slots);
     for (uint32_t i = 0; i < r->slots; i++)
@@ -189,6 +205,7 @@ static void gang_drop(struct sched *s, uint32_t gang)
 {
     struct gang *g = &s->gangs.at[gang];
     struct job *j = &s->jobs.at[g->job];
+    strays_move(s, gang, NULL);
     gang_cut(s, gang, NULL);
     g = &s->gangs.at[gang];
     if (g->phase != GANG_OVER)
