@@ -78,6 +78,14 @@ static void fill_shape(struct shape *s)
         c->key = word();
         c->max_skew = (uint32_t)bits(32);
     }
+    s->nalts = (uint32_t)below(SHAPE_ALTS_MAX);
+    for (uint32_t i = 0; i < s->nalts; i++) {
+        s->alts[i].mem_bytes = (int64_t)bits(64);
+        s->alts[i].mode = (uint32_t)bits(32);
+        s->alts[i].count = (uint32_t)bits(32);
+        s->alts[i].milli = (uint32_t)bits(32);
+        s->alts[i].profile = word();
+    }
 }
 
 static void fill_group(struct group_spec *g)
@@ -250,6 +258,7 @@ static const struct seat *make_seats(struct arena *a, uint32_t *n)
         s[i].node = name(a);
         s[i].devs = bits(64);
         s[i].slices = (uint16_t)bits(16);
+        s[i].alt = (uint8_t)bits(8);
     }
     return *n ? s : NULL;
 }
@@ -348,6 +357,7 @@ static void fill_tasks(struct arena *a, struct record *r)
         r->task_at.devs = bits(64);
         r->task_at.since = (int64_t)bits(64);
         r->task_at.slices = (uint16_t)bits(16);
+        r->task_at.alt = (uint8_t)bits(8);
         r->task_at.phase = (uint8_t)bits(8);
         break;
     case EV_TASK_REFUSED:
