@@ -48,25 +48,91 @@ static int header_read(struct csv *csv, struct arena *a, struct vars *v,
     return 0;
 }
 
+/* How many of the entry's texts contain it. */
+static uint32_t mentions(const struct ynode *n, struct str what)
+{
+    uint32_t times = n->kind == YNODE_SCALAR && n->text.len >= what.len &&
+                     memmem(n->text.ptr, n->text.len, what.ptr, what.len);
+    for (const struct ynode *m = n->first; m; m = m->next)
+        times += mentions(m, what);
+    return times;
+}
+
+/* Most lists are long runs of rows that differ in the name alone: such a row need not
+ * go through the entry again. */
+struct run {
+    uint32_t name; /* column that is the name and nothing else; >= n: there is none */
+    struct str
+        *cells; /* of the row before, when its node can be had again; ptr NULL: not */
+    struct arena text;
+};
+
+static void run_begin(struct run *run, const struct ynode *entry, const struct vars *v)
+{
+    const struct ynode *name = ynode_get(entry, "name");
+    struct str s = name && name->kind == YNODE_SCALAR ? name->text : STR("");
+    *run = (struct run){.name = 0};
+    while (run->name < v->n &&
+           !(s.len == v->names[run->name].len + 2 && s.ptr[0] == '{' &&
+             str_eq((struct str){s.ptr + 1, s.len - 2}, v->names[run->name])))
+        run->name++;
+    if (run->name < v->n && mentions(entry, s) > 1)
+        run->name = v->n;
+}
+
+static bool run_goes_on(const struct run *run, const struct vars *v)
+{
+    for (uint32_t i = 0; run->cells && i < v->n; i++)
+        if (i != run->name && !str_eq(run->cells[i], v->cells[i]))
+            return false;
+    return run->cells != NULL;
+}
+
+/* The row made the nodes from `before` on. */
+static void run_note(struct run *run, const struct reader *r, const struct vars *v,
+                     uint32_t before)
+{
+    const struct node_desc *d = &r->out->nodes.at[before];
+    run->cells = NULL;
+    if (run->name >= v->n || r->out->nodes.n != before + 1 || d->nplace || d->nparts ||
+        d->nfaults || !str_eq(d->name, str_trim(v->cells[run->name])))
+        return;
+    arena_reset(&run->text);
+    run->cells = arena_alloc(&run->text, v->n * sizeof *run->cells);
+    for (uint32_t i = 0; i < v->n; i++)
+        run->cells[i] = arena_str(&run->text, v->cells[i]);
+}
+
 /* Every row through the entry. */
 static int rows_read(struct reader *r, const struct ynode *entry, struct vars *v)
 {
     struct csv_row row;
+    struct run run;
     uint32_t nrows = 0;
     int rc;
+    run_begin(&run, entry, v);
     while ((rc = csv_next((struct csv *)(uintptr_t)v->csv, &row, r->err)) > 0) {
-        if (row.n != v->n)
-            return err_set(r->err, EINVAL, "%s:%llu:1: %u cells, the first row has %u",
-                           csv_name(v->csv), (unsigned long long)row.line, row.n, v->n);
-        if (nrows++ == CLUSTER_FILE_ROWS_MAX)
-            return err_set(r->err, E2BIG, "%s:%llu:1: more than %u rows",
-                           csv_name(v->csv), (unsigned long long)row.line,
-                           CLUSTER_FILE_ROWS_MAX);
+        uint32_t before = r->out->nodes.n;
         v->cells = row.cells;
         arena_reset(&r->tmp);
-        if ((rc = entry_read(r, entry, v)))
-            return rc;
+        if (row.n != v->n) {
+            rc = err_set(r->err, EINVAL, "%s:%llu:1: %u cells, the first row has %u",
+                         csv_name(v->csv), (unsigned long long)row.line, row.n, v->n);
+        } else if (nrows++ == CLUSTER_FILE_ROWS_MAX) {
+            rc =
+                err_set(r->err, E2BIG, "%s:%llu:1: more than %u rows", csv_name(v->csv),
+                        (unsigned long long)row.line, CLUSTER_FILE_ROWS_MAX);
+        } else if (run_goes_on(&run, v)) {
+            rc = entry_again(r, entry, v);
+        } else {
+            rc = entry_read(r, entry, v);
+            if (rc == 0)
+                run_note(&run, r, v, before);
+        }
+        if (rc)
+            break;
     }
+    arena_done(&run.text);
     return rc;
 }
 

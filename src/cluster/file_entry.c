@@ -425,3 +425,16 @@ int entry_read(struct reader *r, const struct ynode *node, const struct vars *v)
             return rc;
     return 0;
 }
+
+int entry_again(struct reader *r, const struct ynode *node, const struct vars *v)
+{
+    struct entry *e = arena_alloc(&r->tmp, sizeof *e);
+    const struct ynode *at = ynode_get(node, "name");
+    struct pattern name;
+    e->d = r->out->nodes.at[r->out->nodes.n - 1];
+    e->node = node;
+    e->v = v;
+    e->per = NULL;
+    int rc = pattern_expand(at, v, &r->tmp, &name, r->err);
+    return rc ? rc : node_stamp(r, e, at, &name, 0);
+}

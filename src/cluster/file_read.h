@@ -54,5 +54,8 @@ int devices_read(struct reader *r, const struct ynode *gpus, const struct vars *
 /* file_entry.c: one entry of `nodes` (or one row of a `csv`) becomes its nodes. */
 extern const char *const entry_keys[];
 int entry_read(struct reader *r, const struct ynode *e, const struct vars *v);
+/* A row that says what the row before said, but for the name: its node had no places,
+ * partitions or faults. */
+int entry_again(struct reader *r, const struct ynode *e, const struct vars *v);
 
 #endif

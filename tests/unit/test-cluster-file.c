@@ -193,6 +193,34 @@ static void test_lists(void)
 
 /* Each broken file, and what its error must say and where. */
 /* A name and a place of the same text count each for itself. */
+/* Rows that differ from the row before in the name alone, and such that do not. */
+static void test_runs(void)
+{
+    static const char text[] =
+        "sn,cpu_milli,memory_mib,gpu,model\na,1000,10,2,P100\nb,1000,10,2,P100\n"
+        "c,1000,10,2,T4\nd,2000,10,0,\n e ,2000,10,0,\nf,1000,10,2,P100\n";
+    static const struct {
+        const char *name, *type;
+        int64_t cpu;
+        uint32_t ndevices;
+    } want[] = {{"a", "P100", 1000, 2}, {"b", "P100", 1000, 2}, {"c", "T4", 1000, 2},
+                {"d", NULL, 2000, 0},   {"e", NULL, 2000, 0},   {"f", "P100", 1000, 2}};
+    struct cluster_file f;
+    struct err err;
+    if (!ok(parse(&f, "x/openb.csv", text, &err) == 0, "runs of rows %s", err.text))
+        return;
+    is_int(f.nodes.n, 6, "a node a row");
+    for (uint32_t i = 0; i < f.nodes.n; i++) {
+        const struct node_desc *d = &f.nodes.at[i];
+        bool good = str_is(d->name, want[i].name) && d->cpu_milli == want[i].cpu &&
+                    d->ndevices == want[i].ndevices;
+        for (uint32_t k = 0; good && k < d->ndevices; k++)
+            good = str_is(words_text(&words, d->devices[k].type->name), want[i].type);
+        ok(good, "node %s as its row has it", want[i].name);
+    }
+    cluster_file_done(&f);
+}
+
 static void test_equal_texts(void)
 {
     static const char text[] = "name: t\nlevels: [rack]\nnodes:\n"
@@ -471,6 +499,7 @@ int main(void)
     test_type_spellings();
     test_labels();
     test_lists();
+    test_runs();
     test_equal_texts();
     test_errors();
     test_folder();
