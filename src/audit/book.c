@@ -260,8 +260,8 @@ struct bclaim *book_claim_add(struct audit *a, struct bgang *g, uint32_t slot,
 
 void book_claim_choose(struct bclaim *c, uint8_t alt)
 {
-    const struct shape *all = c->gang && c->phase != BP_STRAY
-                                  ? book_shape(c->gang, c->slot) : NULL;
+    const struct shape *all =
+        c->gang && c->phase != BP_STRAY ? book_shape(c->gang, c->slot) : NULL;
     if (!all || c->alt == (alt <= all->nalts ? alt : 0))
         return;
     c->alt = alt <= all->nalts ? alt : 0;

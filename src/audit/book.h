@@ -30,7 +30,7 @@ struct bclaim {
     struct bnode *node; /* NULL: nowhere that is known */
     struct str where;   /* own copy: the node's name while it is not known */
     struct need need;
-    bool shaped; /* need follows from `shape` */
+    bool shaped;        /* need follows from `shape` */
     struct shape shape; /* with one way to ask for GPUs: the one it takes */
     uint8_t alt;        /* ... of its slot's shape */
     bool foreign, ours, asked, seen;
@@ -204,12 +204,13 @@ const struct shape *book_shape(const struct bgang *g, uint32_t slot);
 void book_slot_task(struct audit *a, struct bgang *g, uint32_t slot, struct str task);
 struct bjob *book_job_add(struct audit *a, const struct job_spec *spec);
 void book_job_drop(struct audit *a, struct bjob *j);
-/* Roots and empty gangs for the counts of spec; the old ones stay in the job's memory. */
+/* Roots and empty gangs for the counts of spec; the old ones stay in the job's memory.
+ */
 void book_tree(struct bjob *j, const struct job_spec *spec);
 struct bclaim *book_claim_add(struct audit *a, struct bgang *g, uint32_t slot,
                               enum bphase phase);
-/* It takes that of the ways its shape has to ask for GPUs (the first where it has not so
- * many). */
+/* It takes that of the ways its shape has to ask for GPUs (the first where it has not
+ * so many). */
 void book_claim_choose(struct bclaim *c, uint8_t alt);
 void book_claim_drop(struct audit *a, struct bclaim *c);
 void book_claim_place(struct audit *a, struct bclaim *c, struct bnode *n,
@@ -269,7 +270,8 @@ struct str tasks_key(const struct task_ref *t, char out[400]);
 void told_counts(struct audit *a, struct bjob *j, const struct job_spec *spec);
 void early_offer(struct audit *a, const struct record *r);
 void early_lose(struct audit *a, struct str task);
-void early_end(struct audit *a, const struct bjob *j, bool unseen); /* of a job, or unseen */
+void early_end(struct audit *a, const struct bjob *j,
+               bool unseen); /* of a job, or unseen */
 
 /* members.c: what a gang's claims make of it */
 struct tally {
@@ -286,7 +288,8 @@ void backoffs_end(struct audit *a); /* at a border: whose back-off is over pends
 void bgang_unsay(struct audit *a, struct bgang *g);
 void bgang_unpend(struct audit *a, struct bgang *g); /* makes no demand */
 void bgang_unwait(struct audit *a, struct bgang *g);
-void bgang_recounted(struct audit *a, struct bgang *g); /* its slots follow new counts */
+void bgang_recounted(struct audit *a,
+                     struct bgang *g);       /* its slots follow new counts */
 uint32_t bgang_lacks(const struct bgang *g); /* members for its minimum */
 void bgang_say(struct audit *a, struct bgang *g, const struct why *why);
 void bgang_shrink(struct bgang *g);

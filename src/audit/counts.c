@@ -2,8 +2,8 @@
  *
  * How it is read here: groups and shapes are the same, only counts differ. Members and
  * copies keep their numbers, so where a count multiplies the numbers below another one
- * that is above one, nothing changes at all. Slots beyond the new counts are cut: a task
- * in one is a stray, room kept for one is given back, a task offered for one waits
+ * that is above one, nothing changes at all. Slots beyond the new counts are cut: a
+ * task in one is a stray, room kept for one is given back, a task offered for one waits
  * beside the gang. New slots follow every launch so far. A gang that holds room and
  * falls below its new minimum is in repair grace from then on, and until it is whole no
  * launch may leave it below: all that the minimum needs, or nothing.
@@ -58,8 +58,8 @@ static bool may_follow(const struct job_spec *a, const struct job_spec *b)
     if (!counts_only(a, b))
         return false;
     for (uint16_t g = 0; g < a->ngroups; g++) {
-        differ |= memcmp(&a->groups[g].count, &b->groups[g].count,
-                         sizeof(struct count)) != 0;
+        differ |=
+            memcmp(&a->groups[g].count, &b->groups[g].count, sizeof(struct count)) != 0;
         if (renumbers(a, b, g))
             return false;
     }
@@ -163,8 +163,12 @@ static void slot_cut(struct audit *a, struct bgang *g, uint32_t slot)
     struct slot_ref ref = book_slot_ref(g, slot);
     struct bclaim *c = s->claim;
     if (!c && s->task.len && s->offered) {
-        struct bearly e = {.job = g->job, .group = g->root, .copy = g->copy,
-                           .slot = ref, .gated = s->gated, .seen = s->seen};
+        struct bearly e = {.job = g->job,
+                           .group = g->root,
+                           .copy = g->copy,
+                           .slot = ref,
+                           .gated = s->gated,
+                           .seen = s->seen};
         early_push(a, e, s->task, s->shape);
     }
     if (c && c->phase == BP_PLANNED) {

@@ -245,7 +245,8 @@ void told_node(struct audit *a, const struct record *r)
 static void job_set(struct audit *a, const struct job_spec *spec)
 {
     struct bjob *j = book_job(a, spec->name);
-    if (j) { /* the same job again; but for its counts, nothing that may change is checked */
+    if (j) { /* the same job again; but for its counts, nothing that may change is
+                checked */
         j->seen = true;
         told_counts(a, j, spec);
         return;

@@ -16,8 +16,9 @@
 #include <errno.h>
 
 #define SEATS_MAX ((uint32_t)JOB_SLOTS_MAX)
-#define SAME_MAX (1u << 20) /* gangs in one pass: as many as a pass may ask questions \
-                             */
+#define SAME_MAX                                                         \
+    (1u << 20) /* gangs in one pass: as many as a pass may ask questions \
+                */
 
 struct io {
     struct buf *out;     /* writing, else NULL */
@@ -228,8 +229,8 @@ static void constraint_fields(struct io *io, struct constraint *c)
     u32(io, &c->max_skew, "constraint max_skew");
 }
 
-/* Two numbers as one, the second above the first's bits: where it is 0, which is the rule,
- * it takes no byte (and streams without it read as they did). */
+/* Two numbers as one, the second above the first's bits: where it is 0, which is the
+ * rule, it takes no byte (and streams without it read as they did). */
 static void with_above(struct io *io, uint64_t *low, unsigned bits, uint64_t *above,
                        uint64_t most, const char *field)
 {

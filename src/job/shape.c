@@ -137,8 +137,9 @@ static int alts_check(const struct shape *s, struct err *err)
         struct shape one;
         if (i >= s->nalts) {
             if (memcmp(&s->alts[i], &none, sizeof none) != 0)
-                return err_set(err, EINVAL, "gpu alternative %u lies behind the %u in use",
-                               i + 1, s->nalts);
+                return err_set(err, EINVAL,
+                               "gpu alternative %u lies behind the %u in use", i + 1,
+                               s->nalts);
             continue;
         }
         if (s->alts[i].mode == GPU_NONE)

@@ -66,7 +66,8 @@ static uint64_t low_bits(uint32_t n)
 
 /* The report "it is there", or nothing where the rule at the top forbids it. */
 static void tell_at(struct prop *p, struct records *out, const struct task_ref *ref,
-                    uint32_t node, uint64_t devs, uint16_t slices, uint8_t alt, uint8_t phase)
+                    uint32_t node, uint64_t devs, uint16_t slices, uint8_t alt,
+                    uint8_t phase)
 {
     const struct prop_job *j = job_of(p, ref->gang.job);
     bool gpu = false;
@@ -282,8 +283,8 @@ static void offer_job(struct prop *p, struct records *out, const struct prop_job
     }
 }
 
-/* Other counts for some of a job's groups: more, fewer, another minimum. Where others make
- * the tasks, some are seen before the core hears of it. */
+/* Other counts for some of a job's groups: more, fewer, another minimum. Where others
+ * make the tasks, some are seen before the core hears of it. */
 static void job_recount(struct prop *p, struct records *out, struct prop_job *j)
 {
     struct group_spec *groups = (struct group_spec *)j->spec.groups;

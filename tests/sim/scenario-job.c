@@ -158,15 +158,16 @@ static int gpus_read(struct scenario *sc, const struct ynode *g, struct shape *s
     return 0;
 }
 
-/* One request, or a list of them of which any will do, the preferred first. They share the
- * types of the first. */
+/* One request, or a list of them of which any will do, the preferred first. They share
+ * the types of the first. */
 static int gpu_ways_read(struct scenario *sc, const struct ynode *g, struct shape *sh,
                          struct err *err)
 {
     if (g->kind != YNODE_LIST)
         return gpus_read(sc, g, sh, err);
     if (g->n < 1 || g->n > SHAPE_ALTS_MAX)
-        return ynode_err(g, EINVAL, err, "gpus must be a list of 1 to %d", SHAPE_ALTS_MAX);
+        return ynode_err(g, EINVAL, err, "gpus must be a list of 1 to %d",
+                         SHAPE_ALTS_MAX);
     int rc = gpus_read(sc, g->first, sh, err);
     for (const struct ynode *m = g->first->next; m && !rc; m = m->next) {
         struct shape one;
@@ -175,8 +176,9 @@ static int gpu_ways_read(struct scenario *sc, const struct ynode *g, struct shap
             break;
         if (one.ntypes)
             return ynode_err(m, EINVAL, err, "types belong to the first of the list");
-        sh->alts[sh->nalts++] = (struct gpu_alt){one.gpu_mem_bytes, one.gpu_mode,
-                                                 one.gpu_count, one.gpu_milli, one.profile};
+        sh->alts[sh->nalts++] =
+            (struct gpu_alt){one.gpu_mem_bytes, one.gpu_mode, one.gpu_count,
+                             one.gpu_milli, one.profile};
     }
     return rc;
 }

@@ -294,8 +294,64 @@ static void test_same_node_again(void)
     play_done(&p);
 }
 
+/* A root of `stages` copies of a part of `width` tasks, one gang. */
+static int check_counts(struct play *p, uint32_t stages, uint32_t width, uint32_t cpus)
+{
+    struct shape sh = play_shape(0);
+    struct group_spec g[3];
+    struct err err = {0};
+    memset(g, 0, sizeof g);
+    sh.cpu_milli = 1000 * (int64_t)cpus;
+    g[0] = (struct group_spec){.parent = GROUP_NONE, .shape = GROUP_NONE, .whole = 1,
+                               .count = {1, 1, 1, 1}};
+    g[1] = (struct group_spec){.parent = 0, .shape = GROUP_NONE, .depth = 1,
+                               .count = {stages, stages, stages, 1}};
+    g[2] = (struct group_spec){.parent = 1, .shape = 0, .depth = 2,
+                               .count = {width, width, width, 1}};
+    struct job_spec spec = {.name = STR("job"), .queue = play_word(p, "main"), .ngroups = 3,
+                            .nshapes = 1, .groups = g, .shapes = &sh};
+    struct record r = {.kind = EV_JOB_SET};
+    r.job_set = &spec;
+    int rc = sched_check(p->s, &r, &err);
+    play_fold(p, &r);
+    return rc;
+}
+
+/* Which counts of a known job may change: those that leave all members their numbers. */
+static void test_counts_change(void)
+{
+    struct play p;
+    play_init(&p);
+    play_node(&p, "n1", 0, NULL, NULL, NODE_UP);
+    play_synced(&p);
+    is_int(check_counts(&p, 1, 2, 1), 0, "a new job");
+    play_border(&p);
+    play_run(&p);
+    is_int(check_counts(&p, 1, 4, 1), 0, "more members of the only part");
+    play_border(&p);
+    const struct record *l = play_find(&p, DE_LAUNCH, 0);
+    ok(l && l->launch.nseats == 2 && l->launch.seats[0].slot.index == 2 &&
+           l->launch.seats[0].rank == 2 && l->launch.seats[1].rank == 3,
+       "the two that the new minimum needs, in one launch, with the next ranks");
+    play_run(&p);
+    is_int(check_counts(&p, 2, 4, 1), 0, "another part behind it");
+    is_int(check_counts(&p, 2, 5, 1), -EEXIST, "wider parts would renumber the second");
+    is_int(check_counts(&p, 1, 4, 2), -EEXIST, "other shapes are another job");
+    is_int(check_counts(&p, 1, 3, 1), -EEXIST, "nor two counts at once below one another");
+    is_int(check_counts(&p, 1, 4, 1), 0, "the second part goes");
+    play_border(&p);
+    is_int(check_counts(&p, 1, 3, 1), 0, "then a member of the first");
+    play_border(&p);
+    const struct record *s = play_find(&p, DE_STOP, 0);
+    ok(s && s->stop.ntasks == 1 && s->stop.mode == STOP_END &&
+           s->stop.tasks[0].slot.index == 3,
+       "the highest of them is stopped");
+    play_done(&p);
+}
+
 int main(void)
 {
+    test_counts_change();
     test_same_node_again();
     test_placement_ties();
     test_request_twice();
