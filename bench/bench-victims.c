@@ -207,7 +207,7 @@ static void ask_for(struct bench *b, enum kind kind, uint32_t tasks,
     if (kind == ONE_BLOCK)
         ask->classes = UINT64_MAX;
     if (kind == HALVES) {
-        ask->tasks *= 8;
+        ask->tasks *= 16;
         ask->need.gpu = 4;
     }
 }
@@ -296,7 +296,7 @@ int main(int argc, char **argv)
     }
     run(&b, ANYWHERE, 128, ROUNDS, "anywhere", "aim p99 <= 200 us");
     run(&b, ONE_BLOCK, 128, ROUNDS, "block", "aim p99 <= 200 us");
-    run(&b, HALVES, 128, ROUNDS / 10, "halves", "1,024 tasks of 4 GPUs; no aim");
+    run(&b, HALVES, 128, ROUNDS / 10, "halves", "2,048 tasks of 4 GPUs; no aim");
     done(&b);
     build(&b, 2000, 10);
     while (b.live.n > 700) /* 2,000 nodes, 700 candidates: peers took 40 s */

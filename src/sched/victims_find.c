@@ -496,127 +496,6 @@ static void solve(struct question *q, const struct candidate *d)
         unproven(q, weight_cost(h->open));
 }
 
-/* ---- thinning ---- */
-
-static void count_slots(struct question *q, uint32_t node, const uint32_t *spared,
-                        uint32_t nspared)
-{
-    struct victims *v = q->v;
-    const struct cold *c = &v->cold[node];
-    struct victims_room room = c->free;
-    for (uint32_t i = 0; i < c->locals.n; i++) {
-        const struct local *l = &c->locals.at[i];
-        bool goes = v->mark.at[l->id] != 0;
-        for (uint32_t k = 0; goes && k < nspared; k++)
-            goes = spared[k] != l->id;
-        if (!goes)
-            continue;
-        room.gpu += l->frees.gpu;
-        room.cpu_milli += l->frees.cpu_milli;
-        room.mem_bytes += l->frees.mem_bytes;
-    }
-    v->slots.at[node] = hunt_slots(&room, &q->ask->need, q->most_per_node);
-}
-
-struct dear {
-    uint64_t cost, gpus, tie;
-    uint32_t id;
-};
-
-static int by_dearest(const void *a, const void *b)
-{
-    const struct dear *x = a, *y = b;
-    if (x->cost != y->cost)
-        return x->cost > y->cost ? -1 : 1;
-    if (x->gpus != y->gpus)
-        return x->gpus > y->gpus ? -1 : 1;
-    return (x->tie < y->tie) - (x->tie > y->tie);
-}
-
-static bool node_counts(const struct question *q, uint32_t node)
-{
-    return q->v->hot[node].all_gpu != ALL_UNUSABLE &&
-           (!q->ask->usable || q->ask->usable(q->ask->arg, node));
-}
-
-/* Would there still be room without stopping it? Leaves slots as they then are if so.
- */
-static bool can_stay(struct question *q, uint32_t id, const struct candidate *d,
-                     uint64_t *total)
-{
-    struct victims *v = q->v;
-    const struct victim *w = &v->victims.at[id];
-    uint64_t now = *total;
-    for (uint32_t back = 0; back < 2; back++) {
-        for (uint32_t i = 0; i < w->nseats; i++) {
-            uint32_t node = w->seats[i].node;
-            if (node < d->lo || node >= d->hi || !node_counts(q, node))
-                continue;
-            now -= v->slots.at[node];
-            count_slots(q, node, &id, back ? 0 : 1);
-            now += v->slots.at[node];
-        }
-        if (!back && now >= q->ask->tasks) {
-            v->mark.at[id] = 0;
-            *total = now;
-            return true;
-        }
-    }
-    return false;
-}
-
-static void set_places(struct question *q, const struct candidate *d)
-{
-    uint32_t left = q->ask->tasks;
-    vec_clear(&q->ret->places);
-    for (uint32_t i = d->lo; i < d->hi; i++) {
-        uint32_t n = q->v->slots.at[i] < left ? q->v->slots.at[i] : left;
-        q->v->slots.at[i] = 0;
-        left -= n;
-        if (n)
-            vec_push(&q->ret->places, (struct victims_place){i, n});
-    }
-    assert(!left);
-}
-
-static void thin(struct question *q)
-{
-    struct victims *v = q->v;
-    struct victims_answer *a = q->ret;
-    struct candidate d = {.lo = q->ask->domains[a->domain].lo,
-                          .hi = q->ask->domains[a->domain].hi};
-    struct dear *list = mem_alloc(a->victims.n * sizeof *list);
-    uint64_t total = 0;
-    for (uint32_t i = 0; i < a->victims.n; i++) {
-        const struct victim *w = &v->victims.at[a->victims.at[i]];
-        list[i] = (struct dear){line_at(w->cost, w->rate, q->ask->at), w->gpus, w->tie,
-                                a->victims.at[i]};
-        v->mark.at[list[i].id] = 1;
-    }
-    for (uint32_t i = d.lo; i < d.hi; i++) {
-        if (!node_counts(q, i))
-            continue;
-        count_slots(q, i, NULL, 0);
-        total += v->slots.at[i];
-    }
-    qsort(list, a->victims.n, sizeof *list, by_dearest);
-    for (uint32_t i = 0; i < a->victims.n; i++)
-        if (can_stay(q, list[i].id, &d, &total)) {
-            a->cost -= list[i].cost;
-            a->gpus -= list[i].gpus;
-        }
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < a->victims.n; i++) {
-        if (v->mark.at[a->victims.at[i]])
-            a->victims.at[n++] = a->victims.at[i];
-        v->mark.at[a->victims.at[i]] = 0;
-    }
-    a->victims.n = n;
-    v->hunt.steps += (d.hi - d.lo) / SCAN_STEP;
-    set_places(q, &d);
-    free(list);
-}
-
 /* ---- the question ---- */
 
 static int by_bound(const void *a, const void *b)
@@ -749,9 +628,7 @@ void victims_find(struct victims *v, const struct victims_ask *ask,
     v->hunt.steps = 0;
     q.limit = ask->steps ? ask->steps : VICTIMS_STEPS_DEFAULT;
     q.bound = UINT64_MAX;
-    q.most_per_node = VICTIMS_SLOTS_MAX;
-    if (ask->per_node && ask->per_node < VICTIMS_SLOTS_MAX)
-        q.most_per_node = ask->per_node;
+    q.most_per_node = victims_most(ask);
     if (ask->ndomains == 1) /* no need of its bound */
         only_candidate(&q);
     else
@@ -759,7 +636,7 @@ void victims_find(struct victims *v, const struct victims_ask *ask,
     search(&q);
     if (ret->verdict == VICTIMS_FOUND) {
         if (!q.proven)
-            thin(&q);
+            victims_thin(v, ask, ret);
         ret->bound = q.bound < ret->cost ? q.bound : ret->cost;
         ret->most = 0;
     }

@@ -85,8 +85,19 @@ static inline uint64_t line_at(int64_t cost, uint32_t rate, int64_t at)
     return c < (__int128)VICTIMS_COST_MAX ? (uint64_t)c : VICTIMS_COST_MAX;
 }
 
+/* At most so many tasks on one node. */
+static inline uint32_t victims_most(const struct victims_ask *ask)
+{
+    return ask->per_node && ask->per_node < VICTIMS_SLOTS_MAX ? ask->per_node
+                                                              : VICTIMS_SLOTS_MAX;
+}
+
 /* Load the nodes of v->core into v->hunt, in order, with the victims that may go and
  * matter. whole: they are all nodes of the domain that can hold a task. */
 void victims_load(struct victims *v, const struct victims_ask *ask, bool whole);
+
+/* Leave out victims that the answer can do without; sets its places anew. */
+void victims_thin(struct victims *v, const struct victims_ask *ask,
+                  struct victims_answer *a);
 
 #endif

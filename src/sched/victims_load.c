@@ -96,9 +96,7 @@ static void load_node(struct victims *v, const struct victims_ask *ask, uint32_t
 {
     const struct cold *c = &v->cold[node];
     struct hunt *h = &v->hunt;
-    uint32_t most = ask->per_node ? ask->per_node : VICTIMS_SLOTS_MAX;
-    if (most > VICTIMS_SLOTS_MAX)
-        most = VICTIMS_SLOTS_MAX;
+    const uint32_t most = victims_most(ask);
     struct hunt_node n = {.node = node, .first = h->locals.n};
     n.free = needed(&c->free, &ask->need);
     n.cap = hunt_slots(&c->free, &ask->need, most);

@@ -107,6 +107,15 @@ struct hunt {
 
 void hunt_reset(struct hunt *h);
 void hunt_done(struct hunt *h);
+/* The stair of a node, by what its victims' states and shares are now. */
+void hunt_price(struct hunt *h, uint32_t node);
+/* The first local of a set that is not empty. */
+static inline uint32_t hunt_first(u128 set)
+{
+    uint64_t low = (uint64_t)set;
+    return low ? (uint32_t)__builtin_ctzll(low)
+               : 64 + (uint32_t)__builtin_ctzll((uint64_t)(set >> 64));
+}
 /* Tasks that fit in the room. */
 uint32_t hunt_slots(const struct victims_room *room, const struct victims_room *need,
                     uint32_t most);
