@@ -53,7 +53,9 @@ struct feed {
 
 /* Hooks into f; f->experiment is set after experiment_begin. */
 void feed_hook(struct feed *f, struct twin_options *o);
-/* Each record as the loop folds it: promises, evictions. */
+/* Records as the loop folds them, those of FEED_KINDS alone: promises, evictions. */
+#define FEED_KINDS \
+    (UINT64_C(1) << DE_LAUNCH | UINT64_C(1) << DE_HOLD | UINT64_C(1) << DE_STOP)
 void feed_record(struct feed *f, const struct record *r);
 /* After experiment_begin: the clock stops at the window's borders. */
 void feed_window(struct feed *f);

@@ -305,6 +305,7 @@ static int run_one(struct run *x, uint32_t i, struct err *err)
         .progress_arg = x,
         .observe = on_fold,
         .observe_arg = x,
+        .observe_kinds = x->records ? 0 : FEED_KINDS,
         .journal = journal,
         .durable = x->r->journal.each,
     };

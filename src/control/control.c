@@ -29,7 +29,8 @@ struct turn {
     uint64_t seq;
     int64_t at;
     uint64_t next_progress;
-    bool watched; /* somebody wants to see each record */
+    uint64_t observed; /* kinds that the observer sees, a bit each */
+    uint64_t watched;  /* kinds that anybody wants to see */
 };
 
 /* What stands between fold and the next record: the audit, the observer, the byte count. */
@@ -47,7 +48,7 @@ static int look(struct turn *c, const struct record *r, struct err *err)
     }
     if (c->opt->journal)
         journal_add(c->opt->journal, r);
-    if (c->opt->observe)
+    if (c->observed >> r->kind & 1)
         c->opt->observe(c->opt->observe_arg, r);
     return 0;
 }
@@ -79,7 +80,7 @@ static int fold_event(struct turn *c, struct record *r, struct err *err)
     r->seq = ++c->seq;
     c->t.events += event;
     sched_fold(c->sched, r);
-    return c->watched ? look(c, r, err) : 0;
+    return c->watched >> r->kind & 1 ? look(c, r, err) : 0;
 }
 
 static int border(struct turn *c, struct err *err)
@@ -88,7 +89,7 @@ static int border(struct turn *c, struct err *err)
     c->border.at = c->at;
     c->t.borders++;
     sched_fold(c->sched, &c->border);
-    return c->watched ? look(c, &c->border, err) : 0;
+    return c->watched >> REC_BORDER & 1 ? look(c, &c->border, err) : 0;
 }
 
 /* Decisions that had no effect are not sent. They are rare, so most turns copy nothing. */
@@ -115,7 +116,7 @@ static int decide(struct turn *c, struct err *err)
         const struct record *r = &c->decisions.list.at[i];
         assert(r->seq == c->seq + 1 && r->at == c->at); /* the core numbers on from us */
         c->seq = r->seq;
-        if (c->watched) {
+        if (c->watched >> r->kind & 1) {
             int rc = look(c, r, err);
             if (rc)
                 return rc;
@@ -218,7 +219,10 @@ int control_run(struct sched *s, struct world *w, struct str policy_text,
     int more;
     if (opt->audit)
         c.audit = opt->auditor ? opt->auditor : (own = audit_create());
-    c.watched = c.audit || opt->count_bytes || opt->observe || opt->journal;
+    _Static_assert(REC_KINDS <= 64, "a bit each");
+    if (opt->observe)
+        c.observed = opt->observe_kinds ? opt->observe_kinds : UINT64_MAX;
+    c.watched = c.audit || opt->count_bytes || opt->journal ? UINT64_MAX : c.observed;
     if (opt->journal)
         go_on(&c, opt->journal);
     c.next_progress = PROGRESS_EVERY;

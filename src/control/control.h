@@ -22,9 +22,11 @@ struct control_options {
      * that goes on behind a record says where the numbers go on. */
     struct journal *journal;
     bool durable;      /* decisions leave only when their frame is on disk */
-    /* Sees every record after it was folded (reports, tests); may be NULL. */
+    /* Sees records after they were folded (reports, tests); may be NULL. Those whose bit
+     * 1 << kind is set; 0: every one. */
     void (*observe)(void *arg, const struct record *r);
     void *observe_arg;
+    uint64_t observe_kinds;
     /* Called about every 65,536 records with totals (progress bars); may be NULL. Nonzero
      * return stops the run. */
     int (*progress)(void *arg, int64_t at, uint64_t records);
