@@ -298,7 +298,7 @@ static void run_ends(struct sched *s, const struct claim *c)
 void claim_choose(struct sched *s, uint32_t id, uint8_t alt)
 {
     const struct claim *c = &s->claims.at[id];
-    if (c->gang == NONE || c->phase == CLAIM_STRAY)
+    if (alt == c->alt || c->gang == NONE || c->phase == CLAIM_STRAY)
         return;
     uint32_t all = slot_shape(s, c->gang, c->slot);
     alt = alt < shape_alts(s, all) ? alt : 0;
