@@ -47,6 +47,15 @@ struct item {
     uint32_t gpus;
 };
 
+/* The items as devices of one type with one level of CPU meet them: who goes into which
+ * bucket is settled, but for those whose wish for GPUs decides. Each list is in the
+ * mix's order. */
+struct view {
+    uint32_t ncpu_only, ncpu_lacks, nother, nfits, nlacks;
+    const double *cpu_only, *cpu_lacks, *other; /* weights */
+    const struct item *fits, *lacks;            /* enough CPU, and not */
+};
+
 struct frag {
     struct frag_front front; /* first: frag.h looks into it */
     struct mix *mix;
@@ -56,6 +65,7 @@ struct frag {
         nmillis; /* the items' wishes for milli of a device, ascending, each once */
     uint16_t millis[MILLIS_MAX];
     VEC(struct item) items;
+    VEC(struct view *) views; /* by type and level; NULL: not needed yet */
     VEC(struct set) sets;
     VEC(uint16_t) entries;
     struct u64map set_ids; /* hash of the entries -> set */
@@ -137,14 +147,45 @@ double frag_node(const struct cluster *c, const struct mix *mix, uint32_t node)
     return entries_value(mix, e, count, n->cpu_free);
 }
 
+static const struct view *view_make(struct frag *f, uint32_t type, uint32_t level)
+{
+    uint32_t n = f->items.n;
+    struct view *v = arena_zero(&f->values, sizeof *v);
+    double *cpu = arena_alloc(&f->values, n * sizeof *cpu);
+    double *lacking = arena_alloc(&f->values, n * sizeof *lacking);
+    double *other = arena_alloc(&f->values, n * sizeof *other);
+    struct item *fits = arena_alloc(&f->values, n * sizeof *fits);
+    struct item *lacks = arena_alloc(&f->values, n * sizeof *lacks);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct item *m = &f->items.at[i];
+        if (!m->gpus && level >= m->level)
+            cpu[v->ncpu_only++] = m->weight;
+        else if (!m->gpus)
+            lacking[v->ncpu_lacks++] = m->weight;
+        else if (!(m->types >> type & 1))
+            other[v->nother++] = m->weight;
+        else if (level >= m->level)
+            fits[v->nfits++] = *m;
+        else
+            lacks[v->nlacks++] = *m;
+    }
+    v->cpu_only = cpu;
+    v->cpu_lacks = lacking;
+    v->other = other;
+    v->fits = fits;
+    v->lacks = lacks;
+    f->views.at[type * (f->front.nlevels + 1) + level] = v;
+    return v;
+}
+
 /* The same for devices of one type: what is too small for a wish is a prefix of the
  * sorted list, found for all wishes in one walk. */
-static double set_value(const struct frag *f, const uint16_t *e, uint32_t n,
-                        uint32_t level)
+static double set_value(struct frag *f, const uint16_t *e, uint32_t n, uint32_t level)
 {
     if (!n || e[0] >> 10 != e[n - 1] >> 10)
         return entries_value(f->mix, e, n, level ? f->front.levels[level - 1] : -1);
-    uint64_t type = UINT64_C(1) << (e[0] >> 10);
+    uint32_t type = e[0] >> 10;
+    const struct view *v = f->views.at[type * (f->front.nlevels + 1) + level];
     double small[MILLIS_MAX], idle;
     uint32_t have[MILLIS_MAX], at = 0, sum_milli = 0;
     for (uint32_t k = 0; k < f->nmillis; k++) {
@@ -156,24 +197,19 @@ static double set_value(const struct frag *f, const uint16_t *e, uint32_t n,
     for (; at < n; at++)
         sum_milli += e[at] & 1023;
     idle = sum_milli;
+    v = v ? v : view_make(f, type, level);
     double lack_both = 0, fits = 0, lack_cpu = 0, cpu_only = 0, cpu_lacks = 0,
            other = 0;
-    const struct item *m = f->items.at, *end = m + f->items.n;
-    for (; m < end; m++) {
-        bool cpu_fits = level >= m->level;
-        if (!m->gpus && cpu_fits)
-            cpu_only += m->weight * idle;
-        else if (!m->gpus)
-            cpu_lacks += m->weight * idle;
-        else if (!(m->types & type))
-            other += m->weight * idle;
-        else if (cpu_fits)
-            fits += m->weight * (have[m->milli] >= m->gpus ? small[m->milli] : idle);
-        else if (have[m->milli] >= m->gpus)
-            lack_cpu += m->weight * idle;
-        else
-            lack_both += m->weight * idle;
-    }
+    for (const struct item *m = v->fits, *end = m + v->nfits; m < end; m++)
+        fits += m->weight * (have[m->milli] >= m->gpus ? small[m->milli] : idle);
+    for (const struct item *m = v->lacks, *end = m + v->nlacks; m < end; m++)
+        *(have[m->milli] >= m->gpus ? &lack_cpu : &lack_both) += m->weight * idle;
+    for (uint32_t i = 0; i < v->ncpu_only; i++)
+        cpu_only += v->cpu_only[i] * idle;
+    for (uint32_t i = 0; i < v->ncpu_lacks; i++)
+        cpu_lacks += v->cpu_lacks[i] * idle;
+    for (uint32_t i = 0; i < v->nother; i++)
+        other += v->other[i] * idle;
     return lack_both + fits + lack_cpu + cpu_only + cpu_lacks + other;
 }
 
@@ -200,6 +236,8 @@ static void items_compile(struct frag *f)
                                .milli = index[m->gpu_milli],
                                .gpus = m->gpu_count});
     }
+    vec_clear(&f->views);
+    vec_resize(&f->views, TYPES_MAX * (f->front.nlevels + 1));
 }
 
 /* The thresholds of the mix's items, and a table that finds a level in two steps. */
@@ -260,6 +298,7 @@ void frag_destroy(struct frag *f)
     vec_done(&f->sets);
     vec_done(&f->entries);
     vec_done(&f->items);
+    vec_done(&f->views);
     u64map_done(&f->set_ids);
     u64map_done(&f->steps);
     arena_done(&f->values);
