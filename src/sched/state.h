@@ -482,7 +482,8 @@ void gang_unpend(struct sched *s, uint32_t gang);
 void gang_fall_due(struct sched *s, uint32_t gang); /* it has waited long enough */
 static inline int64_t gang_due_at(const struct sched *s, const struct gang *g)
 {
-    bool may = s->policy.reserve && s->policy.reserve_after_us && !g->due;
+    bool may = s->policy.reserve && s->policy.reserve_after_us && !g->due &&
+               (g->nslots > 1 || s->policy.reserve == RESERVE_ALL);
     return may ? s->jobs.at[g->job].submitted_at + s->policy.reserve_after_us : INT64_MAX;
 }
 bool gang_before(const struct sched *s, uint32_t a, uint32_t b);
