@@ -481,6 +481,7 @@ bool pass_reserves_due(const struct sched *s)
 void pass_reserves(struct pass *p)
 {
     struct sched *s = p->s;
+    scratch_ready(s); /* behind a restart the tree of domains is not made yet */
     uint32_t n = s->reserves.n;
     bool improve = s->reserve_now.improve, check = s->reserve_now.check;
     uint32_t *ids = arena_alloc(&p->out->arena, (n + 1) * sizeof *ids);

@@ -35,6 +35,11 @@ static const struct row whys[WHY_CODES] = {
     [WHY_STRAY] = {"stray", "a task that should not be there"},
     [WHY_LATE] = {"late", "was not whole in time: %h of %n %t came"},
     [WHY_FAULT] = {"fault", "its node or device is faulty"},
+    [WHY_RECLAIMED] = {"reclaimed",
+                       "makes room for one with a right to it; %o GPU-hours are lost"},
+    [WHY_LIMIT] = {"limit", "ran into its time limit of %o s"},
+    [WHY_AUTHORITY] = {"authority", "wants what muster may not do in its queue"},
+    [WHY_CHEAPER] = {"cheaper", "waits, since evicting would cost %n GPU-hours and waiting costs %h"},
 };
 
 static const char *const endings[] = {"done", "failed", "rejected", "killed", "lost", "oom"};
@@ -51,7 +56,8 @@ static const char *const refusals[] = {"gone", "conflict", "forbidden", "throttl
 
 const char *saying_code(int why_code)
 {
-    return why_code >= 0 && why_code < WHY_CODES ? whys[why_code].code : "?";
+    bool known = why_code >= 0 && why_code < WHY_CODES && whys[why_code].code;
+    return known ? whys[why_code].code : "?";
 }
 
 const char *saying_ended(int ended_how)
@@ -103,7 +109,7 @@ static void mark(const struct words *w, const struct why *y, char m, struct buf 
 
 void saying_why(const struct words *w, const struct why *why, struct buf *out)
 {
-    if (why->code >= WHY_CODES) {
+    if (why->code >= WHY_CODES || !whys[why->code].text) {
         buf_fmt(out, "reason %u", why->code);
         return;
     }

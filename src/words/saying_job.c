@@ -12,7 +12,7 @@ void saying_why_who(const struct words *w, const struct why *why, struct str who
 {
     saying_why(w, why, out);
     if (who.len)
-        buf_fmt(out, ", " STR_FMT, STR_ARG(who));
+        buf_fmt(out, "%s" STR_FMT, why->code == WHY_BEHIND ? ", " : "; that is ", STR_ARG(who));
 }
 
 static void tasks_up(const struct gang_look *g, struct buf *out)

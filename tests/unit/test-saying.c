@@ -31,7 +31,7 @@ static void test_why(void)
          "is left room for 1 of 2 tasks by taints, tags or spread"},
         {{.code = WHY_BACKOFF, .other = 30}, "waits 30 s before it is tried again"},
         {{.code = WHY_FITS, .level = (uint16_t)rack}, "fits in one rack"},
-        {{.code = WHY_CODES}, "reason 21"},
+        {{.code = 9999}, "reason 9999"},
     };
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         struct buf b = {0};
@@ -39,9 +39,15 @@ static void test_why(void)
         is_mem(b.data, b.len, t[i].want, "%s", t[i].want);
         buf_done(&b);
     }
-    for (int c = 0; c < WHY_CODES; c++)
-        if (!saying_code(c) || !*saying_code(c))
-            fail("code %d has no name", c);
+    for (int c = 0; c < WHY_CODES; c++) {
+        struct why why = {.code = (uint16_t)c};
+        struct buf b = {0};
+        saying_why(&words, &why, &b);
+        if (!strcmp(saying_code(c), "?") || (c && !b.len) ||
+            (b.len && str_starts(buf_as_str(&b), STR("reason "))))
+            fail("code %d has no name or no sentence", c);
+        buf_done(&b);
+    }
     is_str(saying_code(-1), "?", "an unknown code");
 }
 
