@@ -16,6 +16,7 @@ static const struct scorer scorers[] = {
     {"first", "the first node by name that has room", false, false, score_same},
     {"fewest-free", "the node with the fewest free GPUs that suffice", false, false,
      score_fewest_free},
+    {"most-free", "the node with the most free GPUs", false, false, score_most_free},
     {"least-allocated", "kube-scheduler's LeastAllocated over CPU and memory", false,
      false, score_least_allocated},
     {"most-allocated", "kube-scheduler's MostAllocated: CPU 1, memory 1, GPU 3", false,

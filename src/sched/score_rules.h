@@ -76,6 +76,8 @@ int32_t score_same(struct scoring *sc, uint32_t node, const struct shape *shape,
                    uint64_t types, struct use *use);
 int32_t score_fewest_free(struct scoring *sc, uint32_t node, const struct shape *shape,
                           uint64_t types, struct use *use);
+int32_t score_most_free(struct scoring *sc, uint32_t node, const struct shape *shape,
+                        uint64_t types, struct use *use);
 
 /* score_fgd.c */
 int32_t score_fgd(struct scoring *sc, uint32_t node, const struct shape *shape,

@@ -72,3 +72,9 @@ int32_t score_fewest_free(struct scoring *sc, uint32_t node, const struct shape 
         return -(int32_t)n->nwhole;
     return -(int32_t)n->gpu_free_milli;
 }
+
+int32_t score_most_free(struct scoring *sc, uint32_t node, const struct shape *shape,
+                        uint64_t types, struct use *use)
+{
+    return -score_fewest_free(sc, node, shape, types, use);
+}

@@ -310,6 +310,7 @@ static void test_kube(void)
     is_int(ask("first", c, NULL, g, &s, NULL), 0, "first: all the same");
     occupy(c, g, 0, 1000, 0);
     is_int(ask("fewest-free", c, NULL, g, &s, NULL), -7, "fewest-free: seven are free");
+    is_int(ask("most-free", c, NULL, g, &s, NULL), 7, "most-free wants the other end");
     cluster_destroy(c);
 }
 
