@@ -106,6 +106,14 @@ static void fold_job_do(struct sched *s, const struct record *r)
     }
 }
 
+/* What stopping it would cost is counted from its last checkpoint. */
+static void cheaper_to_stop(struct sched *s, uint32_t job)
+{
+    const struct job *j = &s->jobs.at[job];
+    for (uint32_t i = 0; s->scratch_runners && i < j->ngangs; i++)
+        runners_dirty(s, j->gangs ? j->gangs[i] : j->one_gang);
+}
+
 void fold_job(struct sched *s, const struct record *r)
 {
     uint32_t job;
@@ -128,6 +136,7 @@ void fold_job(struct sched *s, const struct record *r)
         }
         s->jobs.at[job].saved_at = r->checkpoint_saved.saved_at;
         s->jobs.at[job].ckpt_step = r->checkpoint_saved.step;
+        cheaper_to_stop(s, job);
         return;
     case EV_BUDGET_SET:
         job = job_find(s, r->budget_set.job);
