@@ -16,7 +16,7 @@
 #include "world/twin/inside.h"
 
 static const int64_t idle_most_us = 100 * US_PER_DAY;
-enum { IDLE_TIMES_MAX = 1000, SAME_TIMES_MAX = 100000, EXPECTED_MOST = 16384 };
+enum { IDLE_TIMES_MAX = 1000, SAME_TIMES_MAX = 100000, EXPECTED_MOST = 1 << 18 };
 
 void twin_later(struct twin *t, int64_t at, uint8_t class_, uint32_t kind, uint32_t a,
                 uint64_t b)
@@ -248,6 +248,8 @@ struct world *twin_world(struct twin *t)
 
 uint32_t twin_expected(const struct twin *t)
 {
+    if (!t->o.forever) /* few at a time: what is reserved is spread over more pages */
+        return 0;
     return t->narrivals < EXPECTED_MOST ? t->narrivals : EXPECTED_MOST;
 }
 

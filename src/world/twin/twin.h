@@ -78,7 +78,8 @@ int twin_create(struct twin **ret, const struct twin_options *o, struct err *err
 void twin_destroy(struct twin *t);
 struct world *twin_world(struct twin *t);
 int64_t twin_start_at(const struct twin *t); /* when the clock starts: the first arrival */
-/* Jobs that may be there at once, for tables; no more than is worth reserving. */
+/* Jobs that will be there at once, for tables, as far as it is known; at most what is worth
+ * reserving. */
 uint32_t twin_expected(const struct twin *t);
 /* After the run: on_end for every job that came and did not end. */
 void twin_finish(struct twin *t);
