@@ -238,6 +238,9 @@ bool game_legal_by_text(struct game *g, const struct rights_plan *plan)
         marks[id] = g->units[id].marks & (RIGHTS_K1 | RIGHTS_K2);
     for (uint32_t i = 0; i < plan->nrenamings; i++) {
         struct rights_renaming w = plan->renamings[i];
+        for (uint32_t k = 0; k < i; k++)
+            if (plan->renamings[k].own == w.own || plan->renamings[k].lent == w.lent)
+                return false;
         uint32_t swap = marks[w.own];
         marks[w.own] = marks[w.lent];
         marks[w.lent] = swap;

@@ -237,12 +237,18 @@ static bool draw_victims(struct draw *d)
 static void probe(struct game *g)
 {
     struct draw d = {.g = g};
-    uint32_t n = g->list.n;
+    uint32_t n = g->list.n, owed[GAME_UNITS], nowed = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (may_start(g, g->list.ids[i]) &&
+            (g->units[g->list.ids[i]].marks & (RIGHTS_K1 | RIGHTS_K2)))
+            owed[nowed++] = g->list.ids[i];
     if (n == 0 || g->broken)
         return;
     use_of(g, &d.use, RIGHTS_RUNNING);
     for (int k = 0; k < 8; k++) {
-        d.plan = (struct rights_plan){.unit = g->list.ids[rng_below(&g->rng, n)],
+        d.plan = (struct rights_plan){.unit = nowed && k
+                                                  ? owed[rng_below(&g->rng, nowed)]
+                                                  : g->list.ids[rng_below(&g->rng, n)],
                                       .victims = d.victims,
                                       .renamings = d.renamings,
                                       .within_any = g->within_any};
@@ -252,7 +258,7 @@ static void probe(struct game *g)
                 continue;
             d.victims[d.plan.nvictims++] = id;
             x = g->renames && rng_below(&g->rng, 2) ? equal_of(&d, id) : RIGHTS_NONE;
-            if (g->renames && rng_below(&g->rng, 16) == 0)
+            if (g->renames && rng_below(&g->rng, 4) == 0)
                 x = g->list.ids[rng_below(&g->rng, n)];
             if (x != RIGHTS_NONE)
                 d.renamings[d.plan.nrenamings++] = (struct rights_renaming){id, x};

@@ -208,6 +208,17 @@ static void turns(struct entitle *e)
     f.max[1] = 5;
     forest_run(&f, e);
     ok(!entitle_raise(e, 1, &six), "no turn above the queue's cap");
+    /* a {a1 G 5, a2 G 5} G 10 and b; a2 must keep its 5 while a1 has 8 of 13 */
+    int64_t eight = 8;
+    forest_init(&f, 5, 1);
+    f.capacity[0] = 13;
+    f.parent[3] = f.parent[4] = 1;
+    f.g[1] = 10, f.g[3] = f.g[4] = 5;
+    f.units[2] = f.units[3] = f.units[4] = 20;
+    forest_run(&f, e);
+    ok(entitle_raise(e, 3, &eight), "a turn raises its path by what the leaf lacks");
+    ok(e->e[3] == 8 && e->e[4] == 5 && e->e[2] == 0,
+       "... at b's cost, who is owed nothing");
 }
 
 /* --- random trees --- */
