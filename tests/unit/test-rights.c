@@ -359,7 +359,7 @@ static enum rights_verdict judged(uint32_t unit, const uint32_t *victims, uint32
  * have a step that waits. */
 static void verdicts(void)
 {
-    game_of(12, 3);
+    game_of(14, 3);
     g.queues[1].g = 4;
     g.queues[2].g = g.queues[3].g = 2;
     for (uint32_t q = 1; q <= 3; q++)
@@ -387,7 +387,6 @@ static void verdicts(void)
     is_int(JUDGED(b, RENAME(y, m), y, k, s), RIGHTS_RENAMED_UNEQUAL, "y has a step");
     is_int(JUDGED(b, RENAME(v, p), v, k, s), RIGHTS_RENAMED_UNEQUAL, "p has a step");
     is_int(JUDGED(b, RENAME(v, k), v, s), RIGHTS_RENAMED_UNEQUAL, "other sizes");
-    g.capacity[0] = 14;
     ok(game_place(&g, o) && game_place(&g, l), "its queue borrows, too");
     is_int(JUDGED(b, AS_THEY_ARE, x, k, s), RIGHTS_OVER_ENTITLED, "5 and more of 4");
     is_int(JUDGED(b, AS_THEY_ARE, x, k, s, o, l), RIGHTS_VICTIM_NOT_LOWER,
