@@ -94,10 +94,11 @@ void account_node(struct sched *s, uint32_t node)
     }
 }
 
-static int hold_of(const struct claim *c)
+static int hold_of(const struct sched *s, const struct claim *c)
 {
+    bool half = c->gang != NONE && s->gangs.at[c->gang].half;
     if (c->foreign || c->phase == CLAIM_RUNNING)
-        return 0;
+        return half ? 1 : 0; /* it waits for the rest of its gang */
     return c->phase == CLAIM_ISSUED ? 1 : c->phase == CLAIM_ENDING ? 2 : 3;
 }
 
@@ -131,7 +132,22 @@ void account_claim(struct sched *s, const struct claim *c, int sign)
     int64_t milli = sign * milli_of(c);
     if (c->phase != CLAIM_PLANNED)
         s->used_milli += milli;
-    account_put(s, c->use.node, hold_of(c), milli);
+    account_put(s, c->use.node, hold_of(s, c), milli);
+}
+
+void account_whole(struct sched *s, uint32_t gang)
+{
+    struct gang *g = &s->gangs.at[gang];
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        uint32_t id = gang_slot(s, gang, i)->claim;
+        if (id == NONE || s->claims.at[id].phase != CLAIM_RUNNING || !s->claims.at[id].taken)
+            continue;
+        account_claim(s, &s->claims.at[id], -1);
+        g->half = false;
+        account_claim(s, &s->claims.at[id], 1);
+        g->half = true;
+    }
+    g->half = false;
 }
 
 /* Free devices that a reservation keeps. */
@@ -143,11 +159,11 @@ void account_guard(struct sched *s, const struct use *u, int sign)
 void account_phase(struct sched *s, struct claim *c, uint8_t phase)
 {
     int64_t milli = milli_of(c);
-    int was = hold_of(c);
+    int was = hold_of(s, c);
     s->used_milli -= c->phase != CLAIM_PLANNED ? milli : 0;
     c->phase = phase;
     s->used_milli += c->phase != CLAIM_PLANNED ? milli : 0;
-    int is = hold_of(c);
+    int is = hold_of(s, c);
     if (milli == 0 || was == is)
         return;
     struct node_account *a = account_of(s, c->use.node);

@@ -408,6 +408,10 @@ static void attend(struct pass *p, uint32_t gang)
         stop_gang(p, gang, STOP_END, WHY_NONE);
         return;
     }
+    if (g->phase == GANG_RUNNING && gang_limit_at(s, gang) <= s->at) {
+        stop_gang(p, gang, STOP_END, WHY_LIMIT);
+        return;
+    }
     if (g->planned && !s->jobs.at[g->job].held)
         let_go_spoiled(p, gang);
     g = &s->gangs.at[gang];

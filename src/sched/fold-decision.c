@@ -63,9 +63,15 @@ static void fold_launch(struct sched *s, const struct record *r)
     g->launch = r->launch.launch;
     g->stage = r->launch.stage;
     uint32_t have = gang_alive(g) + g->planned + g->done;
+    bool pods = s->policy.gangs == GANGS_PODS;
+    if (pods && have < gang_root(s, g)->min)
+        have = gang_root(s, g)->min; /* the others come when they find room */
     if (have > g->target)
         g->target = have;
+    g->half = g->half || (pods && first && have > r->launch.nseats);
     gang_changed(s, gang);
+    if (pods && !first)
+        return; /* what has started is not kept for longer */
     if (first || g->phase == GANG_LAUNCHING || r->launch.launch_by > g->launch_by) {
         g->launch_by = r->launch.launch_by; /* a broken gang may wait for whom it relaunched */
         gang_timer(s, gang, g->launch_by);
@@ -135,6 +141,8 @@ static void fold_stop(struct sched *s, const struct record *r)
     }
     for (uint32_t i = 0; i < r->stop.ntasks; i++) {
         uint32_t gang, slot, id;
+        if (r->why.code == WHY_LIMIT && (id = job_find(s, r->stop.tasks[i].gang.job)) != NONE)
+            s->jobs.at[id].cancelled = true; /* it had its time */
         enum claim_phase phase = task_locate(s, &r->stop.tasks[i], &gang, &slot, &id);
         if (id == NONE || s->claims.at[id].foreign)
             continue;

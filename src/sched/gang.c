@@ -26,6 +26,22 @@ void gang_timer(struct sched *s, uint32_t gang, int64_t at)
     heap_push(&s->timers, at, s->timer_serial, gang);
 }
 
+/* When its time limit is over, if limits are kept here; INT64_MAX. */
+int64_t gang_limit_at(struct sched *s, uint32_t gang)
+{
+    const struct gang *g = &s->gangs.at[gang];
+    const struct job *j = &s->jobs.at[g->job];
+    int64_t since = INT64_MAX;
+    if (s->policy.limits != LIMITS_ENFORCE || j->time_limit_us == 0)
+        return INT64_MAX;
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        uint32_t c = gang_slot(s, gang, i)->claim;
+        if (c != NONE && s->claims.at[c].phase == CLAIM_RUNNING && s->claims.at[c].since < since)
+            since = s->claims.at[c].since;
+    }
+    return since < INT64_MAX - j->time_limit_us ? since + j->time_limit_us : INT64_MAX;
+}
+
 /* The next time at which the gang must be looked at, or INT64_MAX. */
 static int64_t gang_next(struct sched *s, uint32_t gang)
 {
@@ -33,6 +49,8 @@ static int64_t gang_next(struct sched *s, uint32_t gang)
     int64_t next = INT64_MAX;
     if ((g->phase == GANG_LAUNCHING || g->phase == GANG_BROKEN) && g->launch_by > s->at)
         next = g->launch_by;
+    if (g->phase == GANG_RUNNING && gang_limit_at(s, gang) < next)
+        next = gang_limit_at(s, gang);
     for (uint32_t i = 0; i < g->nslots; i++) {
         uint32_t c = gang_slot(s, gang, i)->claim;
         int64_t retry_at = c == NONE ? 0 : s->claims.at[c].retry_at;
@@ -230,7 +248,7 @@ static void gang_again(struct sched *s, uint32_t gang)
         sl->flags &= ~(uint32_t)(SLOT_STARTED | SLOT_READY);
         sl->rank = i;
     }
-    g->failed = g->raised = g->grows = g->behind = false;
+    g->failed = g->raised = g->grows = g->behind = g->half = false;
     g->target = 0;
     g->stage = 0;
     g->launch_by = 0;
@@ -317,9 +335,13 @@ static void settle_open(struct sched *s, uint32_t gang)
     struct gang *g = &s->gangs.at[gang];
     target_covers_minima(s, gang);
     if (g->running + g->done >= g->target && g->ending == 0 && g->issued == 0) {
+        if (g->half)
+            account_whole(s, gang);
         g->phase = GANG_RUNNING;
         g->launch_by = 0;
         g->timer = 0;
+        if (gang_limit_at(s, gang) != INT64_MAX)
+            gang_timer(s, gang, gang_limit_at(s, gang));
         g->failed = g->raised = false;
         g->grows = g->grows && gang_may_grow(s, gang);
         if (g->grows)
@@ -423,6 +445,8 @@ static bool gang_needs(struct sched *s, uint32_t gang)
         return false;
     if (s->jobs.at[g->job].cancelled || gang_succeeded(s, gang))
         return g->issued + g->running > 0;
+    if (g->phase == GANG_RUNNING && gang_limit_at(s, gang) <= s->at)
+        return true;
     if (g->phase == GANG_LAUNCHING)
         return gang_missing(g) > 0 || g->planned > 0 || g->launch_by <= s->at;
     return g->phase == GANG_BROKEN ||

@@ -921,6 +921,27 @@ static bool is_supported(const struct attempt *at)
     return true;
 }
 
+/* As many tasks as find a node each, one by one, whatever becomes of the rest. */
+static bool place_some(struct attempt *at)
+{
+    struct sched *s = at->s;
+    vec_clear(&s->scratch->plan);
+    for (uint32_t i = 0; i < at->root->nleaves; i++) {
+        const struct tree_leaf *l = &at->tree->leaves[at->root->leaf0 + i];
+        for (uint32_t k = 0; k < l->nslots; k++) {
+            uint32_t slot = l->slot0 + k;
+            struct asker a = asker_for(at, l, k / l->per_copy,
+                                       slot_shape(s, at->gang, slot));
+            if (k % l->per_copy >= l->want || !slot_is_open(at, slot))
+                continue;
+            if (!fill_one(s, &a, search_domain(s, a.sh, 0), s->seq))
+                break;
+            s->scratch->plan.at[s->scratch->plan.n - 1].slot = slot;
+        }
+    }
+    return s->scratch->plan.n > 0;
+}
+
 bool place_gang(struct sched *s, uint32_t gang, struct why *why)
 {
     struct scratch *sc = scratch_ready(s);
@@ -949,6 +970,10 @@ bool place_gang(struct sched *s, uint32_t gang, struct why *why)
     bool ok = s->cluster->nranks && attempt_any(&at);
     if (!ok && elastic && s->cluster->nranks)
         ok = place_elastic(&at, want);
+    if (!ok && s->policy.gangs == GANGS_PODS && s->cluster->nranks && place_some(&at)) {
+        attempt_close(s);
+        return true;
+    }
     ok = ok && sc->plan.n > 0; /* members that are done may cover the minimum: one more must fit */
     if (ok)
         attempt_close(s);

@@ -126,6 +126,7 @@ struct gang {
     uint8_t phase;         /* enum gang_phase */
     bool live, attention, said, failed;
     bool reserved;         /* pending, with planned claims that are a reservation */
+    bool half;             /* launched pod by pod, and not whole yet */
     bool due;              /* has waited for reserve_after */
     bool behind;           /* all it holds is room of others who end: nothing was launched */
     bool right;            /* its minimum is in K1 (rights.h), as last computed */
@@ -512,6 +513,8 @@ static inline void account_advance(struct sched *s, int64_t at)
     if (at > s->ledger_at)
         account_pass(s, at);
 }
+/* The gang is about to be whole: what its tasks hold was `starting` until now. */
+void account_whole(struct sched *s, uint32_t gang);
 void account_guard(struct sched *s, const struct use *u, int sign);
 void account_lost(struct sched *s, const struct claim *c); /* useful becomes recomputed */
 
@@ -526,6 +529,7 @@ static inline bool gang_is_behind(const struct sched *s, const struct gang *g)
            !s->jobs.at[g->job].cancelled;
 }
 void gang_changed(struct sched *s, uint32_t gang); /* after its claims or phase changed */
+int64_t gang_limit_at(struct sched *s, uint32_t gang);
 void gang_wait(struct sched *s, uint32_t gang);        /* pending, or parked */
 void gang_shrink(struct sched *s, uint32_t gang);
 void gang_lost(struct sched *s, uint32_t gang);
