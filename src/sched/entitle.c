@@ -96,19 +96,11 @@ void entitle_capacity(struct entitle *e, const int64_t *capacity)
 
 /* --- the water-fill --- */
 
-/* By want over weight; those that get nothing anyway last; ties by rank. */
+/* By want over weight, ties by rank. */
 static bool pours_before(const struct pour *a, const struct pour *b)
 {
-    bool a_none = a->want == 0 || a->weight == 0,
-         b_none = b->want == 0 || b->weight == 0;
-    if (a_none != b_none)
-        return b_none;
-    if (!a_none) {
-        wide x = (wide)a->want * b->weight, y = (wide)b->want * a->weight;
-        if (x != y)
-            return x < y;
-    }
-    return a->rank < b->rank;
+    wide x = (wide)a->want * b->weight, y = (wide)b->want * a->weight;
+    return x != y ? x < y : a->rank < b->rank;
 }
 
 static void merge(const struct pour *a, size_t na, const struct pour *b, size_t nb,
@@ -151,28 +143,26 @@ static void sort_pours(struct pour *v, size_t n, struct pour *spare)
 /* Weights whose sum passes 63 bits are scaled, so that products stay within 128. */
 static int64_t sum_weights(struct pour *v, size_t n)
 {
-    wide sum = 0;
-    int shift = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += v[i].want > 0 ? v[i].weight : 0;
-    while (sum >> shift > INT64_MAX)
-        shift++;
-    if (shift == 0)
-        return (int64_t)sum;
-    sum = 0;
+    int64_t sum = 0;
     for (size_t i = 0; i < n; i++) {
-        v[i].weight >>= shift;
-        sum += v[i].want > 0 ? v[i].weight : 0;
+        if (!__builtin_add_overflow(sum, v[i].weight, &sum))
+            continue;
+        for (size_t k = 0; k < n; k++)
+            v[k].weight >>= 1;
+        return sum_weights(v, n);
     }
-    return (int64_t)sum;
+    return sum;
 }
 
-static int64_t fair_part(int64_t amount, int64_t weight, int64_t weights)
+/* min(want, floor(amount weight / weights)), without a division where want is less. */
+static int64_t fair_part(int64_t amount, const struct pour *c, int64_t weights)
 {
-    wide product = (wide)amount * weight;
-    if (product <= INT64_MAX)
-        return (int64_t)product / weights;
-    return (int64_t)(product / weights);
+    wide part = (wide)amount * c->weight, all = (wide)c->want * weights;
+    if (all <= part)
+        return c->want;
+    if (part <= INT64_MAX)
+        return (int64_t)part / weights;
+    return (int64_t)(part / weights);
 }
 
 /* Give `amount` to the wants, smallest want over weight first. Sorted on return. */
@@ -181,10 +171,7 @@ static void pour_out(int64_t amount, struct pour *v, size_t n, struct pour *spar
     int64_t weights = sum_weights(v, n);
     sort_pours(v, n, spare);
     for (size_t i = 0; i < n; i++) {
-        v[i].got = 0;
-        if (v[i].want == 0 || v[i].weight == 0)
-            continue;
-        v[i].got = smaller(v[i].want, fair_part(amount, v[i].weight, weights));
+        v[i].got = weights > 0 ? fair_part(amount, &v[i], weights) : 0;
         amount -= v[i].got;
         weights -= v[i].weight;
     }
@@ -201,40 +188,42 @@ static int64_t floor_of(const struct entitle *e, size_t at)
 static void share_floors(struct entitle *e, uint32_t p, uint32_t r, int64_t amount,
                          int64_t *ret)
 {
-    uint32_t lo = e->first[p], n = e->first[p + 1] - lo;
     struct pour *v = e->scratch, *spare = v + e->nnodes;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t c = e->child[lo + i];
+    size_t n = 0;
+    for (uint32_t i = e->first[p]; i < e->first[p + 1]; i++) {
+        uint32_t c = e->child[i];
         size_t at = (size_t)c * e->nresources + r;
-        v[i] = (struct pour){.want = floor_of(e, at),
-                             .weight = e->owed[at],
-                             .child = c,
-                             .rank = e->rank[c]};
+        int64_t floor = amount ? floor_of(e, at) : 0;
+        ret[c] = 0;
+        if (floor > 0)
+            v[n++] = (struct pour){floor, e->owed[at], 0, c, e->rank[c]};
     }
     pour_out(amount, v, n, spare);
-    for (uint32_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         ret[v[i].child] = v[i].got;
 }
 
-/* Floors fit into `amount`: what is left of it goes by weight. */
+/* Floors fit into what p has: what is left goes by weight. ret holds the floors. */
 static void share_rest(struct entitle *e, uint32_t p, uint32_t r, int64_t rest,
                        int64_t *ret)
 {
-    uint32_t lo = e->first[p], n = e->first[p + 1] - lo;
+    uint32_t lo = e->first[p], n = e->first[p + 1] - lo, live = 0, idle = n;
     uint32_t *order = e->order + (size_t)r * e->nnodes + lo;
     struct pour *v = e->scratch, *spare = v + e->nnodes;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t c = order[i];
-        size_t at = (size_t)c * e->nresources + r;
-        v[i] = (struct pour){.want = e->d[at] - floor_of(e, at),
-                             .weight = e->weight[c],
-                             .child = c,
-                             .rank = e->rank[c]};
+        int64_t want = e->d[(size_t)c * e->nresources + r] - ret[c];
+        if (want > 0 && e->weight[c] > 0)
+            v[live++] = (struct pour){want, e->weight[c], 0, c, e->rank[c]};
+        else
+            spare[--idle].child = c;
     }
-    pour_out(rest, v, n, spare);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t c = order[i] = v[i].child;
-        ret[c] = v[i].got + floor_of(e, (size_t)c * e->nresources + r);
+    for (uint32_t i = n; i-- > idle;)
+        order[live + n - 1 - i] = spare[i].child;
+    pour_out(rest, v, live, spare);
+    for (uint32_t i = 0; i < live; i++) {
+        order[i] = v[i].child;
+        ret[v[i].child] += v[i].got;
     }
 }
 
@@ -258,30 +247,31 @@ static void share_out(struct entitle *e, uint32_t p, uint32_t r, uint64_t *moved
 {
     size_t at_p = (size_t)p * e->nresources + r;
     int64_t have = e->e[at_p], have0 = e->e0[at_p];
-    uint32_t lo = e->first[p], hi = e->first[p + 1];
+    const uint32_t *c = e->child + e->first[p], *end = e->child + e->first[p + 1];
     int64_t *v = (int64_t *)((struct pour *)e->scratch + 2 * (size_t)e->nnodes);
     int64_t *v0 = v + e->nnodes;
+    bool spreads = e->wanted[at_p] > have;
     wide floors = 0;
-    if (lo == hi)
+    if (c == end)
         return;
-    for (uint32_t i = lo; i < hi; i++) {
-        size_t at = (size_t)e->child[i] * e->nresources + r;
-        v0[e->child[i]] = floor_of(e, at);
-        v[e->child[i]] = e->weight[e->child[i]] ? e->d[at] : v0[e->child[i]];
-        floors += v0[e->child[i]];
+    for (const uint32_t *i = c; i < end; i++) {
+        size_t at = (size_t)*i * e->nresources + r;
+        int64_t floor = floor_of(e, at);
+        v0[*i] = floor;
+        v[*i] = spreads || !e->weight[*i] ? floor : e->d[at];
+        floors += floor;
     }
-    if (floors > have)
+    e->exceed[p] &= (uint16_t) ~(1u << r);
+    if (floors > have) {
+        e->exceed[p] |= (uint16_t)(1u << r);
         share_floors(e, p, r, have, v);
-    else if (e->wanted[at_p] > have)
+    } else if (spreads) {
         share_rest(e, p, r, (int64_t)(have - floors), v);
+    }
     if (floors > have0)
         share_floors(e, p, r, have0, v0);
-    if (floors > have)
-        e->exceed[p] |= (uint16_t)(1u << r);
-    else
-        e->exceed[p] &= (uint16_t) ~(1u << r);
-    for (uint32_t i = lo; i < hi; i++)
-        set_e(e, e->child[i], r, v[e->child[i]], v0[e->child[i]], moved);
+    for (const uint32_t *i = c; i < end; i++)
+        set_e(e, *i, r, v[*i], v0[*i], moved);
 }
 
 static void list_moved(struct entitle *e, uint64_t *moved)
@@ -327,7 +317,8 @@ bool entitle_run_all(struct entitle *e)
             if (n > 0)
                 e->wanted[(size_t)e->parent[n] * nr + r] += e->d[at];
         }
-        make_stale(e, n, all);
+        if (n == 0 || !entitle_is_leaf(e, n))
+            make_stale(e, n, all);
     }
     return entitle_run(e);
 }
