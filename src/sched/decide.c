@@ -17,6 +17,7 @@ struct record *pass_add(struct pass *p, int kind)
     struct record *r = records_add(p->out, kind);
     r->at = p->s->at;
     r->seq = p->s->seq + 1;
+    r->would = p->would;
     return r;
 }
 
@@ -400,6 +401,8 @@ static void attend(struct pass *p, uint32_t gang)
     const struct gang *g = &s->gangs.at[gang];
     if (!g->live || g->phase == GANG_OVER || g->phase == GANG_PENDING)
         return;
+    if (quota_authority(s, gang) < AUTHORITY_PLACE)
+        return; /* muster only watches */
     if (s->jobs.at[g->job].cancelled) {
         stop_gang(p, gang, STOP_END, WHY_CANCELLED);
         return;
@@ -415,7 +418,8 @@ static void attend(struct pass *p, uint32_t gang)
     if (g->planned && !s->jobs.at[g->job].held)
         let_go_spoiled(p, gang);
     g = &s->gangs.at[gang];
-    if (g->live && (g->phase == GANG_LAUNCHING || g->phase == GANG_BROKEN))
+    if (g->live && (g->phase == GANG_LAUNCHING ||
+                    (g->phase == GANG_BROKEN && quota_authority(s, gang) >= AUTHORITY_REPAIR)))
         attend_broken(p, gang);
     g = &s->gangs.at[gang];
     if (g->live && g->planned && g->phase != GANG_PENDING && g->phase != GANG_STOPPING &&
@@ -471,6 +475,28 @@ static void ask_checkpoints(struct pass *p)
     }
 }
 
+static void refuse(struct pass *p, uint32_t gang, const struct why *why)
+{
+    struct sched *s = p->s;
+    uint32_t lane = s->gangs.at[gang].lane;
+    pass_say(p, gang, why);
+    if (!lane_is_blocked(s, &s->lanes.at[lane])) /* same answer: no record of it */
+        lane_block(s, lane, gang, &s->gangs.at[gang].why);
+}
+
+/* Muster only watches this queue: told once what it would do. */
+static void launch_would(struct pass *p, uint32_t gang, struct why *why)
+{
+    const struct gang *g = &p->s->gangs.at[gang];
+    *why = (struct why){.code = WHY_AUTHORITY, .need = AUTHORITY_PLACE,
+                        .have = quota_authority(p->s, gang)};
+    if (g->said && g->why.code == WHY_AUTHORITY)
+        return;
+    p->would = true;
+    pass_launch(p, gang);
+    p->would = false;
+}
+
 static void try_lanes(struct pass *p)
 {
     struct sched *s = p->s;
@@ -479,14 +505,16 @@ static void try_lanes(struct pass *p)
     while (p->questions < s->policy.most_questions && (next = lane_next(s)) != NONE) {
         uint32_t gang = s->lanes.at[next].heap[0];
         p->questions++;
-        if (quota_allows(s, gang, &why) && pass_place(p, gang, &why)) {
+        bool placed = quota_allows(s, gang, &why) && pass_place(p, gang, &why);
+        if (quota_authority(s, gang) < AUTHORITY_PLACE) {
+            if (placed)
+                launch_would(p, gang, &why);
+            refuse(p, gang, &why);
+        } else if (placed) {
             pass_launch(p, gang);
         } else if (why.code == WHY_QUOTA ||
-                   (!pass_reclaim(p, gang) && !pass_reserve(p, gang))) {
-            uint32_t lane = s->gangs.at[gang].lane;
-            pass_say(p, gang, &why);
-            if (!lane_is_blocked(s, &s->lanes.at[lane])) /* same answer: no record of it */
-                lane_block(s, lane, gang, &s->gangs.at[gang].why);
+                   (!pass_reclaim(p, gang, &why) && !pass_reserve(p, gang))) {
+            refuse(p, gang, &why);
         }
     }
 }

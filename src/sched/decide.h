@@ -9,6 +9,7 @@ struct pass {
     struct sched *s;
     struct records *out;
     uint32_t questions;
+    bool would; /* what is added is beyond authority: told, and folded into nothing */
     VEC(struct gang_ref) same; /* asked again, same answer: folded with the pass */
 };
 
@@ -23,7 +24,8 @@ struct task_ref pass_task_ref(struct pass *p, uint32_t claim);
 
 /* decide_reclaim.c */
 /* One plan of stops and a hold, if the gang may have others stopped for it. */
-bool pass_reclaim(struct pass *p, uint32_t gang);
+/* ... or a plan that would be made if muster might: then why says so. */
+bool pass_reclaim(struct pass *p, uint32_t gang, struct why *why);
 
 /* decide_reserve.c */
 /* Reservations whose room may be there, in the queue's order; plans that went bad or could

@@ -21,6 +21,7 @@ struct reclaim {
     struct sched *s;
     uint32_t gang;  /* for whom */
     uint32_t scope; /* queue under which victims may stand */
+    bool beyond;    /* also where muster may not evict: to tell, not to do */
     struct victims_answer answer;
     VEC(struct victims_domain) domains;
     VEC(struct runner) victims;
@@ -74,7 +75,7 @@ static bool allowed(void *arg, uint32_t victim)
     struct runner v = runner_of(s, victim);
     const struct job *j = &s->jobs.at[s->gangs.at[v.gang].job];
     if (v.gang == rc->gang || !j->preemptible || j->budget == 0 ||
-        s->quota.nodes.at[j->qnode].authority < AUTHORITY_EVICT ||
+        (!rc->beyond && quota_authority(s, v.gang) < AUTHORITY_EVICT) ||
         !is_under(s, j->qnode, rc->scope) || is_protected(s, v.gang))
         return false;
     if (s->policy.preempt == PREEMPT_ORDER)
@@ -324,25 +325,59 @@ static bool find(struct reclaim *rc, struct victims *index, const struct victims
     return rc->victims.n > 0 && is_legal(rc) && budget_allows(rc);
 }
 
-bool pass_reclaim(struct pass *p, uint32_t gang)
+static bool search(struct reclaim *rc, struct victims *index, const struct victims_ask *ask)
+{
+    struct sched *s = rc->s;
+    uint32_t scope = s->jobs.at[s->gangs.at[rc->gang].job].qnode;
+    if (s->policy.preempt == PREEMPT_ORDER)
+        scope = 0;
+    for (; scope != QUEUE_NONE && ask->tasks; scope = s->quota.nodes.at[scope].parent) {
+        rc->scope = scope;
+        if (find(rc, index, ask))
+            return true;
+    }
+    return false;
+}
+
+static bool some_authority_lacks(const struct sched *s)
+{
+    for (uint32_t i = 1; i < s->quota.nodes.n; i++)
+        if (s->quota.nodes.at[i].authority < AUTHORITY_EVICT)
+            return true;
+    return false;
+}
+
+/* The plan is told once, and the gang waits for want of authority. */
+static void tell(struct reclaim *rc, struct why *why)
+{
+    const struct gang *g = &rc->s->gangs.at[rc->gang];
+    *why = (struct why){.code = WHY_AUTHORITY, .need = AUTHORITY_EVICT,
+                        .have = rc->victims.n};
+    if (g->said && g->why.code == WHY_AUTHORITY)
+        return;
+    rc->p->would = true;
+    carry_out(rc);
+    rc->p->would = false;
+}
+
+bool pass_reclaim(struct pass *p, uint32_t gang, struct why *why)
 {
     struct sched *s = p->s;
-    const struct job *j = &s->jobs.at[s->gangs.at[gang].job];
     if (s->policy.preempt == PREEMPT_NONE ||
         (s->policy.preempt == PREEMPT_RIGHTS && !s->gangs.at[gang].right))
         return false;
     struct reclaim rc = {.p = p, .s = s, .gang = gang};
     struct victims_ask ask = {0};
     struct victims *index = runners_ready(s);
-    bool ok = false;
     ask_make(&rc, &ask);
-    uint32_t scope = s->policy.preempt == PREEMPT_ORDER ? 0 : j->qnode;
-    for (; !ok && scope != QUEUE_NONE && ask.tasks; scope = s->quota.nodes.at[scope].parent) {
-        rc.scope = scope;
-        ok = find(&rc, index, &ask);
-    }
-    if (ok)
+    bool ok = search(&rc, index, &ask);
+    if (ok) {
         carry_out(&rc);
+    } else if (some_authority_lacks(s)) {
+        rc.beyond = true;
+        if (search(&rc, index, &ask))
+            tell(&rc, why);
+    }
     reclaim_done(&rc);
     return ok;
 }

@@ -173,7 +173,8 @@ static void remember_refusal(struct sched *s, uint32_t gang, const struct why *w
     bool asked = why->code == WHY_NEEDS_ROOM || why->code == WHY_TYPE ||
                  why->code == WHY_CONSTRAINT || why->code == WHY_CPU ||
                  why->code == WHY_INVALID || why->code == WHY_UNSUPPORTED ||
-                 why->code == WHY_PROMISED || why->code == WHY_QUOTA;
+                 why->code == WHY_PROMISED || why->code == WHY_QUOTA ||
+                 why->code == WHY_AUTHORITY || why->code == WHY_CHEAPER;
     owed_refused(s, gang);
     if (why->code == WHY_QUOTA)
         quota_refused(s, s->jobs.at[g->job].qnode);

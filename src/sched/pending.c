@@ -228,6 +228,8 @@ struct next_key { /* of a queue's first lane: less is sooner */
 static struct next_key key_of(const struct sched *s, uint32_t lane)
 {
     uint32_t gang = s->lanes.at[lane].heap[0];
+    if (s->policy.quotas == QUOTAS_NONE)
+        return (struct next_key){.no_right = !s->gangs.at[gang].right};
     return (struct next_key){.no_right = !s->gangs.at[gang].right,
                              .beyond = !quota_within(s, gang),
                              .less_urgent = -(int64_t)s->jobs.at[s->gangs.at[gang].job].priority,

@@ -161,7 +161,8 @@ void quota_policy(struct sched *s)
     struct quota *q = &s->quota;
     const struct queue_tree *t = &s->policy.queues;
     quota_done(q);
-    *q = (struct quota){.on = s->policy.quotas != QUOTAS_NONE || s->policy.preempt == PREEMPT_RIGHTS, .epoch_at = s->at};
+    *q = (struct quota){.on = s->policy.quotas != QUOTAS_NONE || s->policy.preempt == PREEMPT_RIGHTS ||
+                             t->nqueues > 0, .epoch_at = s->at};
     q->nresources = t->nresources;
     quota_words(s);
     if (q->nresources == 0) { /* shares are of GPUs, whatever their type */
@@ -176,6 +177,8 @@ void quota_policy(struct sched *s)
         n->weight = spec->weight;
         n->authority = spec->authority;
         for (uint32_t r = 0; r < t->nresources; r++) {
+            if (s->policy.quotas == QUOTAS_NONE)
+                continue; /* queues that only say what muster may do */
             n->cap[r] = cap_of(s, &spec->amounts, r);
             n->guaranteed[r] = spec->amounts.guaranteed[r] == QUOTA_ABSENT
                                    ? 0
@@ -276,6 +279,13 @@ bool quota_allows(struct sched *s, uint32_t gang, struct why *why)
         }
     }
     return user_allows(s, j, need, why);
+}
+
+uint8_t quota_authority(const struct sched *s, uint32_t gang)
+{
+    if (!s->quota.on)
+        return AUTHORITY_MOVE;
+    return s->quota.nodes.at[s->jobs.at[s->gangs.at[gang].job].qnode].authority;
 }
 
 void quota_refused(struct sched *s, uint32_t leaf)

@@ -75,6 +75,7 @@ void quota_need(const struct sched *s, uint32_t gang, int64_t *ret);
 /* May the gang start at its minimum under the caps above it? Else why says which one. */
 bool quota_allows(struct sched *s, uint32_t gang, struct why *why);
 /* Tasks of a shape that caps leave room for beyond `taken` of the minimum. */
+uint8_t quota_authority(const struct sched *s, uint32_t gang); /* enum queue_authority */
 void quota_refused(struct sched *s, uint32_t leaf); /* somebody was: wake it when use falls */
 uint32_t quota_tasks_left(const struct sched *s, uint32_t gang, uint32_t shape);
 /* ... beyond what the queues use now. */
