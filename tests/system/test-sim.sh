@@ -156,6 +156,33 @@ for command in sim 'trace generate' 'cluster show'; do
     t_is "its page has all of them" "$(comm -23 "$T/options" "$T/in-page")" ""
 done
 
+# A trace that brings its cluster, its queues and its window along. Two queues of one node each on
+# two nodes: within a static quota b runs one job after the other, from 0, 100 and 150 s.
+cat >"$T/site.csv" <<'EOF'
+# nodes=2 queues a=8 b=8 window=10..110
+submit_s,run_s,limit_s,gpus,queue,need
+0,100,200,8,b,
+20,50,200,8,b,
+30,10,200,1,b,rack
+110,10,200,1,a,
+EOF
+t_ok "a trace may bring cluster, queues and window" muster sim -c trace -t "$T/site.csv" \
+    -p volcano-like,fifo --check -o json --out "$T/r.json"
+figures() { grep -o "\"$1\":[0-9.]*" "$T/r.json" | cut -d : -f 2 | tr '\n' ' '; }
+t_is "two nodes of eight" "$(figures nodes)" "2 2 "
+t_is "two of four jobs came inside the window" "$(figures total)" "2 2 "
+# Inside [10, 110), of 16 x 100: 8 x 90 of the first and 8 x 10 of the second; without quotas all
+# of the second from 20 s on and, when its node is free at 70 s, of the third: 720 + 400 + 10.
+t_is "GPU time inside it" "$(figures allocated_fraction)" "0.5 0.70625 "
+t_is "offered inside it" "$(figures offered_fraction)" "0.25625 0.25625 "
+t_is "waits of those two" "$(grep -o '"wait":{"jobs":2,"sum_s":[0-9]*' "$T/r.json" |
+    sort -u | cut -d : -f 4 | tr '\n' ' ')" "200 40 "
+t_ok "the whole, if asked for" muster sim -c trace -t "$T/site.csv" -p fifo -w all -o json \
+    --out "$T/r.json"
+t_is "is all four" "$(figures total)" "4 "
+t_exit 2 "a window must end after it begins" muster sim -c trace -t "$T/site.csv" -w 5..5
+t_exit 2 "JSON Lines say nothing of a cluster" muster sim -c trace -t "$trace"
+
 # An installation brings all that the program needs. (It looks for its files below the
 # prefix it was built for, which is not where this one stands: so it is told.)
 install_there() {
