@@ -185,7 +185,8 @@ static void room_for(struct owed *o, uint32_t gang, uint32_t leaf)
         vec_push(&o->leaves, ((struct owed_leaf){.stale = true}));
 }
 
-void owed_add(struct sched *s, uint32_t gang)
+/* sure: it was listed once, whatever is healthy now. */
+static void add(struct sched *s, uint32_t gang, bool sure)
 {
     struct owed *o = &s->owed;
     int64_t need[QUOTA_RESOURCES_MAX] = {0};
@@ -200,7 +201,7 @@ void owed_add(struct sched *s, uint32_t gang)
     cluster_settle(s->cluster);
     room_for(o, gang, j->qnode);
     quota_need(s, gang, need);
-    if (!ever_fits(s, gang, need))
+    if (!sure && !ever_fits(s, gang, need))
         return;
     o->units.at[gang] = (struct rights_unit){.priority = j->priority,
                                              .need = need_row(s, need), .core = RIGHTS_NONE,
@@ -212,6 +213,11 @@ void owed_add(struct sched *s, uint32_t gang)
         line_insert(s, &o->all, gang);
     o->leaves.at[j->qnode].stale = true;
     entitle_demand_add(&o->e, j->qnode, need, 1);
+}
+
+void owed_add(struct sched *s, uint32_t gang)
+{
+    add(s, gang, false);
 }
 
 void owed_remove(struct sched *s, uint32_t gang)
@@ -305,12 +311,16 @@ void owed_border(struct sched *s)
     }
 }
 
+/* Beside the marks that are state: whether it is listed, which hangs on what was healthy when it
+ * came. */
+#define LISTED (UINT32_C(1) << 29)
+
 uint32_t owed_labels(const struct sched *s, uint32_t gang)
 {
     const struct owed *o = &s->owed;
     if (!o->on || gang >= o->listed.n || !o->listed.at[gang])
         return 0;
-    return o->units.at[gang].marks & (RIGHTS_OWN | RIGHTS_OWN2 | RIGHTS_DUE);
+    return LISTED | (o->units.at[gang].marks & (RIGHTS_OWN | RIGHTS_OWN2 | RIGHTS_DUE));
 }
 
 void owed_restore(struct sched *s, const uint32_t *labels, int64_t retry_at)
@@ -318,9 +328,18 @@ void owed_restore(struct sched *s, const uint32_t *labels, int64_t retry_at)
     struct owed *o = &s->owed;
     make(s);
     o->retry_at = retry_at;
+    for (uint32_t i = 0; i < s->gangs.n && o->on; i++) {
+        bool listed = i < o->listed.n && o->listed.at[i];
+        if (listed && !(labels[i] & LISTED)) {
+            owed_remove(s, i);
+        } else if (!listed && labels[i] & LISTED) {
+            add(s, i, true);
+            owed_settle(s, i);
+        }
+    }
     for (uint32_t i = 0; i < o->listed.n && i < s->gangs.n; i++)
         if (o->listed.at[i])
-            o->units.at[i].marks |= labels[i];
+            o->units.at[i].marks |= labels[i] & ~LISTED;
 }
 
 int64_t owed_due(const struct sched *s)

@@ -425,6 +425,30 @@ static void io_quota(struct io *io, struct sched *s)
         io->bad = true;
 }
 
+/* Who had a right, in the order of the walk: the next walk begins with it. */
+static void io_rights(struct io *io, struct sched *s)
+{
+    struct rights *r = &s->owed.r;
+    uint32_t n = length(io, r->nnodes, 1);
+    if (n != r->nnodes) {
+        io->bad = true;
+        return;
+    }
+    FIELD(io, r->turn);
+    for (uint32_t l = 0; l < n && !io->bad; l++)
+        ARRAY(io, &r->k1[l]);
+    ARRAY(io, &r->k2);
+    for (uint32_t l = 0; l <= n && !io->out && !io->bad; l++) {
+        const rights_ids *ids = l < n ? &r->k1[l] : &r->k2;
+        for (uint32_t i = 0; i < ids->n && !io->bad; i++) {
+            if (ids->at[i] >= s->owed.units.n)
+                io->bad = true;
+            else
+                s->owed.units.at[ids->at[i]].marks |= l < n ? RIGHTS_K1 : RIGHTS_K2;
+        }
+    }
+}
+
 /* Last: it looks at jobs, claims, nodes and queues. */
 static void io_owed(struct io *io, struct sched *s)
 {
@@ -439,6 +463,8 @@ static void io_owed(struct io *io, struct sched *s)
     else if (!io->out)
         io->bad = true;
     vec_done(&labels);
+    if (s->owed.on && !io->bad)
+        io_rights(io, s);
 }
 
 static void io_lanes(struct io *io, struct sched *s)
