@@ -1,9 +1,8 @@
-/* reclaim-play.c - a border of the game: own starts, across, lent, with any legal
- * victims Victims are drawn at random until the plan is legal and its unit fits; then,
- * if the game is set to `minimal`, those are dropped that it can do without. Everything
- * the policy may refuse for (protection, budgets, endings, ghosts) is refused before
- * that.
- * SPDX-License-Identifier: Apache-2.0 */
+/* reclaim-play.c - a border of the game: own starts, across, lent, with any victims
+ * Victims are drawn at random, the near ones first, until the plan is legal and its
+ * unit fits; then, if the game is set to `minimal`, those are dropped that it can do
+ * without. Everything the policy may refuse for (protection, budgets, endings, ghosts)
+ * is refused before that. SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 
 #include "reclaim-game.h"
@@ -200,13 +199,39 @@ static void prune(struct draw *d)
     }
 }
 
+/* The lowest queue above both: its index is the larger, the nearer they are. */
+static uint32_t meeting(const struct game *g, uint32_t a, uint32_t b)
+{
+    while (a != b) {
+        if (a > b)
+            a = g->queues[a].parent;
+        else
+            b = g->queues[b].parent;
+    }
+    return a;
+}
+
+/* In random order, but the near ones first: whoever reaches far is held to E on the
+ * way. */
+static void shuffle_near_first(struct game *g, uint32_t unit, uint32_t *ids, uint32_t n)
+{
+    uint32_t leaf = g->units[unit].leaf;
+    shuffle(g, ids, n);
+    for (uint32_t i = 1; i < n; i++) {
+        uint32_t id = ids[i], k = i, near = meeting(g, leaf, g->units[id].leaf);
+        for (; k > 0 && meeting(g, leaf, g->units[ids[k - 1]].leaf) < near; k--)
+            ids[k] = ids[k - 1];
+        ids[k] = id;
+    }
+}
+
 static bool draw_anywhere(struct draw *d, bool renames)
 {
     struct game *g = d->g;
     uint32_t ids[GAME_UNITS];
     bool found = false, were = g->renames;
     memcpy(ids, g->list.ids, g->list.n * sizeof *ids);
-    shuffle(g, ids, g->list.n);
+    shuffle_near_first(g, d->plan.unit, ids, g->list.n);
     d->plan.nvictims = d->plan.nrenamings = 0;
     g->renames = renames;
     for (uint32_t i = 0; i < g->list.n && !found; i++)
