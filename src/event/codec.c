@@ -40,14 +40,24 @@ static void fail(struct io *io, const char *field, const char *why)
     io->in.len = 0;
 }
 
+enum { NUMBER_BYTES = 10 };
+
+/* A journal writes some thirty numbers a record: where there is room, straight into it. */
 static void put(struct buf *out, uint64_t x)
 {
-    char bytes[10];
+    char bytes[NUMBER_BYTES];
+    bool room = out->room - out->len > NUMBER_BYTES;
+    char *to = room ? out->data + out->len : bytes;
     size_t n = 0;
     for (; x >= 0x80; x >>= 7)
-        bytes[n++] = (char)(0x80 | (x & 0x7f));
-    bytes[n++] = (char)x;
-    buf_add(out, bytes, n);
+        to[n++] = (char)(0x80 | (x & 0x7f));
+    to[n++] = (char)x;
+    if (!room) {
+        buf_add(out, bytes, n);
+        return;
+    }
+    to[n] = '\0';
+    out->len += n;
 }
 
 static uint64_t get(struct io *io, const char *field)
