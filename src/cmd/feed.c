@@ -140,29 +140,41 @@ static void keep_pair(struct feed *f, const struct twin_outcome *o)
                         });
 }
 
+static struct feed_known known_of(const struct feed *f, const struct twin_outcome *o)
+{
+    struct feed_known k = {.gpu_milli = o->gpu_milli, .recorded_start_us = INT64_MIN};
+    if (o->row) {
+        k.queue = o->row->queue;
+        if (o->row->submit_us == o->submit_us) /* else the order of arrival is invented */
+            k.recorded_start_us = o->row->start_us;
+    } else if (f->known) {
+        f->known(f->known_arg, o, &k);
+    }
+    return k;
+}
+
 static void on_end(void *arg, const struct twin_outcome *o)
 {
     struct feed *f = arg;
+    struct feed_known k = known_of(f, o);
     struct report_job j = {
-        .queue = o->row ? o->row->queue : STR(""),
+        .queue = k.queue,
         .submit_us = o->submit_us,
         .first_start_us = o->first_start_us,
         .end_us = o->end_us,
         .run_us = o->run_us,
-        .gpu_milli = o->gpu_milli,
+        .gpu_milli = k.gpu_milli,
         .tasks = o->tasks,
         .restarts = o->restarts,
         .lost_us = o->lost_us,
         .cross_domain = o->cross,
         .failed = o->failed,
-        /* In an invented order of arrival the record says nothing. */
-        .recorded_start_us = o->row && o->row->submit_us == o->submit_us ? o->row->start_us
-                                                                       : INT64_MIN,
+        .recorded_start_us = k.recorded_start_us,
     };
     report_job(f->report, &j);
     if (o->first_start_us == INT64_MIN && report_counts(f->report, o->submit_us)) {
         f->unplaced_jobs++;
-        f->unplaced_milli += o->gpu_milli;
+        f->unplaced_milli += k.gpu_milli;
         vec_push(&f->never,
                  (struct feed_never){.name = o->row ? o->row->name : o->name,
                                      .row = o->row,

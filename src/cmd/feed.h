@@ -28,7 +28,17 @@ struct feed_promise {
     int64_t first_by, least_by, expected;
 };
 
+/* Of a job that came from no trace. */
+struct feed_known {
+    struct str queue;
+    uint64_t gpu_milli; /* of all its tasks */
+    int64_t recorded_start_us;
+};
+
 struct feed {
+    /* Fills ret for a job of twin_submit, false: nothing is known of it. May be NULL. */
+    bool (*known)(void *arg, const struct twin_outcome *o, struct feed_known *ret);
+    void *known_arg;
     const struct asks *asks;
     const struct words *words;
     struct report *report;

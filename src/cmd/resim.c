@@ -13,13 +13,10 @@
 
 #include "base/units.h"
 #include "cmd/cmd.h"
+#include "cmd/feed.h"
 #include "cmd/policyfile.h"
 #include "cmd/progress.h"
-#include "journal/shelf.h"
-#include "report/report.h"
 #include "sched/mix.h"
-#include "words/saying.h"
-#include "world/twin/experiment.h"
 #include "world/twin/remake.h"
 
 enum { POLICIES_MAX = 16 };
@@ -45,47 +42,37 @@ struct resim {
     struct report *reports[POLICIES_MAX + 1];
     uint32_t n;
     struct progress bar;
+    struct strmap ids;              /* job name -> its place in m.jobs */
+    VEC(struct trace_queue) queues; /* of the recorded policy */
     /* of the run that is on */
-    struct report *report;
-    struct strmap ids; /* job name -> its place in m.jobs */
+    struct feed feed;
+    void (*feed_end)(void *arg, const struct twin_outcome *o);
+    void (*feed_instant)(void *arg, int64_t at);
     VEC(int64_t) starts;
-    uint64_t unplaced, unplaced_milli;
     unsigned __int128 used; /* milli-GPU x us within the record's span */
     int64_t used_at;
     uint64_t used_milli;
 };
 
-static void on_end(void *arg, const struct twin_outcome *o)
+/* What the record knows of a job; called at its end. */
+static bool known(void *arg, const struct twin_outcome *o, struct feed_known *ret)
 {
     struct resim *x = arg;
     uint32_t id = strmap_get(&x->ids, o->name);
-    const struct remade_job *j = id == MAP_NONE ? NULL : &x->m.jobs.at[id];
-    struct report_job job = {
-        .queue = j ? words_text(&x->m.words, j->spec->queue) : STR(""),
-        .submit_us = o->submit_us,
-        .first_start_us = o->first_start_us,
-        .end_us = o->end_us,
-        .run_us = o->run_us,
-        .gpu_milli = j ? j->gpu_milli : o->gpu_milli,
-        .tasks = o->tasks,
-        .restarts = o->restarts,
-        .lost_us = o->lost_us,
-        .cross_domain = o->cross,
-        .failed = o->failed,
-        .recorded_start_us = j ? j->first_start : INT64_MIN,
-    };
-    report_job(x->report, &job);
-    if (j)
-        x->starts.at[id] = o->first_start_us;
-    if (o->first_start_us != INT64_MIN)
-        return;
-    x->unplaced++;
-    x->unplaced_milli += job.gpu_milli;
-    struct buf why = {0};
-    saying_why(&x->m.words, &o->why, &why);
-    report_reason(x->report, why.len ? buf_as_str(&why) : STR("nothing was said"),
-                  o->name);
-    buf_done(&why);
+    if (id == MAP_NONE)
+        return false;
+    const struct remade_job *j = &x->m.jobs.at[id];
+    x->starts.at[id] = o->first_start_us;
+    *ret = (struct feed_known){.queue = words_text(&x->m.words, j->spec->queue),
+                               .gpu_milli = j->gpu_milli,
+                               .recorded_start_us = j->first_start};
+    return true;
+}
+
+static void on_end(void *arg, const struct twin_outcome *o)
+{
+    struct resim *x = arg;
+    x->feed_end(&x->feed, o);
 }
 
 static void on_instant(void *arg, int64_t at)
@@ -98,16 +85,13 @@ static void on_instant(void *arg, int64_t at)
         x->used += (unsigned __int128)(until - x->used_at) * x->used_milli;
     x->used_at = at;
     x->used_milli = c.used_gpu_milli > 0 ? (uint64_t)c.used_gpu_milli : 0;
-    struct report_level l = {
-        .at = at,
-        .used_milli = x->used_milli,
-        .pending_milli = c.pending_gpu_milli > 0 ? (uint64_t)c.pending_gpu_milli : 0,
-        .capacity_milli = x->m.capacity_milli,
-        .frag_milli = -1,
-        .waiting_jobs = c.pending_gangs,
-        .running_jobs = c.running_gangs,
-    };
-    report_level(x->report, &l);
+    x->feed_instant(&x->feed, at);
+}
+
+static void on_record(void *arg, const struct record *r)
+{
+    struct resim *x = arg;
+    feed_record(&x->feed, r);
 }
 
 static int on_progress(void *arg, int64_t at, uint64_t records)
@@ -222,7 +206,7 @@ static void tell_gap(struct resim *x)
         .util_twin = whole > 0 ? (double)x->used / whole : 0,
         .remark = str_of(remark),
     };
-    report_error(x->report, &e);
+    report_error(x->feed.report, &e);
     free(errors);
 }
 
@@ -233,33 +217,10 @@ static double cpu_now(void)
     return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static void tell_totals(struct resim *x, double cpu_s)
-{
-    struct ledger ledger;
-    struct sched_counts c;
-    struct twin_counts t;
-    sched_ledger(x->e.sched, &ledger);
-    sched_counts(x->e.sched, &c);
-    twin_counts(x->e.twin, &t);
-    report_ledger(x->report, &ledger);
-    struct report_totals totals = {
-        .records = x->e.totals.records,
-        .decisions = x->e.totals.decisions,
-        .launches = c.launches,
-        .stops = c.stops,
-        .faults = t.faults,
-        .cpu_s = cpu_s,
-        .sim_us = x->e.totals.at - twin_start_at(x->e.twin),
-        .unplaced_jobs = x->unplaced,
-        .unplaced_gpu_milli = x->unplaced_milli,
-    };
-    report_totals(x->report, &totals);
-}
-
 static void begin_run(struct resim *x, const struct policy *p, bool own)
 {
-    x->report = x->reports[x->n++] = new_report(x, p, own);
-    x->unplaced = x->unplaced_milli = x->used_milli = 0;
+    x->reports[x->n++] = x->feed.report = new_report(x, p, own);
+    x->used_milli = 0;
     x->used = 0;
     x->used_at = 0;
     vec_clear(&x->starts);
@@ -268,14 +229,30 @@ static void begin_run(struct resim *x, const struct policy *p, bool own)
         x->starts.at[i] = INT64_MIN;
 }
 
+/* The feed of `muster sim` hears everything; we listen beside it. */
+static void hook(struct resim *x, const struct policy *p, struct twin_options *o)
+{
+    x->feed = (struct feed){.experiment = &x->e,
+                            .words = &x->m.words,
+                            .policy = p->name,
+                            .levels = true,
+                            .capacity_milli = x->m.capacity_milli,
+                            .known = known,
+                            .known_arg = x};
+    feed_hook(&x->feed, o);
+    x->feed_end = o->on_end;
+    x->feed_instant = o->on_instant;
+    o->on_end = on_end;
+    o->on_instant = on_instant;
+    o->arg = x;
+}
+
 static int run_one(struct resim *x, struct str text, const struct policy *p, bool own,
                    struct err *err)
 {
     struct twin_options o;
     remade_twin(&x->m, (uint64_t)cmd_int(x->line, "seed"), &o);
-    o.on_end = on_end;
-    o.on_instant = on_instant;
-    o.arg = x;
+    hook(x, p, &o);
     o.oracle = p->oracle;
     /* Where the record was cut, so is the comparison. */
     o.until_us = x->m.censored || x->m.guessed ? x->m.span_us : 0;
@@ -290,17 +267,38 @@ static int run_one(struct resim *x, struct str text, const struct policy *p, boo
         .each = p->each,
         .progress = on_progress,
         .progress_arg = x,
+        .observe = on_record,
+        .observe_kinds = FEED_KINDS,
+        .observe_arg = x,
     };
     double cpu = cpu_now();
     progress_begin(&x->bar, p->name);
     rc = experiment_run(&x->e, text, &control, err);
     progress_end(&x->bar);
     if (!rc)
-        tell_totals(x, cpu_now() - cpu);
+        feed_end(&x->feed, cpu_now() - cpu);
     if (!rc && own)
         tell_gap(x);
+    feed_done(&x->feed);
     experiment_end(&x->e);
     return rc ? err_prefix(err, "policy %s", p->name) : 0;
+}
+
+/* What the recorded policy guaranteed its queues: another policy may ask for the same.
+ */
+static void keep_queues(struct resim *x, const struct queue_tree *t)
+{
+    uint32_t gpu = 0;
+    while (gpu < t->nresources &&
+           (t->resources[gpu].kind != QUOTA_GPU || t->resources[gpu].type.len))
+        gpu++;
+    for (uint32_t i = 1; i < t->nqueues && gpu < t->nresources; i++) {
+        int64_t milli = t->queues[i].amounts.guaranteed[gpu];
+        if (!t->queues[i].nchildren && milli != QUOTA_ABSENT)
+            vec_push(&x->queues, ((struct trace_queue){arena_str(&x->m.kept.arena,
+                                                                 t->queues[i].name),
+                                                       milli}));
+    }
 }
 
 static int run_recorded(struct resim *x, struct err *err)
@@ -308,6 +306,8 @@ static int run_recorded(struct resim *x, struct err *err)
     struct arena a = {0};
     struct policy p;
     int rc = policy_parse("the recorded policy", x->m.policy, &a, &p, err);
+    if (!rc)
+        keep_queues(x, &p.queues);
     if (!rc)
         rc = run_one(x, x->m.policy, &p, true, err);
     arena_done(&a);
@@ -335,7 +335,9 @@ static int run_named(struct resim *x, const char *name, struct err *err)
     int rc = policy_file_load(&f, name, err);
     if (rc)
         return rc;
-    if (f.policy.mix == MIX_TRACE) {
+    if (f.policy.queues_trace)
+        rc = policy_file_set_queues(&f, x->queues.at, x->queues.n, err);
+    if (!rc && f.policy.mix == MIX_TRACE) {
         mix_of(&x->m, &mix);
         rc = policy_file_set_mix(&f, buf_as_str(&mix), err);
     }
@@ -404,6 +406,7 @@ static int run(const struct cmd_line *line)
         report_destroy(x->reports[i]);
     strmap_done(&x->ids);
     vec_done(&x->starts);
+    vec_done(&x->queues);
     remade_done(&x->m);
     free(x);
     return rc ? cmd_fail(line, &err) : CMD_OK;
