@@ -1,8 +1,9 @@
 /* reclaim-play.c - a border of the game: own starts, across, lent, with any victims
  * Victims are drawn at random, the near ones first, until the plan is legal and its
  * unit fits; then, if the game is set to `minimal`, those are dropped that it can do
- * without. Everything the policy may refuse for (protection, budgets, endings, ghosts)
- * is refused before that. SPDX-License-Identifier: Apache-2.0 */
+ * without. All that the policy may refuse for (protection, budgets, endings, ghosts) is
+ * refused before that.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 
 #include "reclaim-game.h"
