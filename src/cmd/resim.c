@@ -205,6 +205,7 @@ static void tell_gap(struct resim *x)
         .util_recorded = whole > 0 ? (double)x->m.used / whole : 0,
         .util_twin = whole > 0 ? (double)x->used / whole : 0,
         .remark = str_of(remark),
+        .again = true,
     };
     report_error(x->feed.report, &e);
     free(errors);

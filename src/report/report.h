@@ -105,6 +105,7 @@ struct report_error {
     double wait_mean_recorded_s, wait_mean_twin_s, wait_p95_abs_err_s;
     double util_recorded, util_twin; /* fractions */
     struct str remark;
+    bool again; /* the recorded policy decided anew; else the site's own starts were replayed */
 };
 void report_error(struct report *r, const struct report_error *e);
 

@@ -525,17 +525,17 @@ static void html_error(const struct html *h, const struct summary *s)
         h->out,
         "<section class=\"panel\"><h2>How far the twin is from the record</h2>");
     if (e->never)
-        buf_fmt(h->out,
-                "<p><b>%s of %s jobs found no room and never started: the record does not "
-                "fit this cluster</b></p>\n",
-                count_text(e->never, of), count_text(e->replayed, count));
+        buf_fmt(h->out, "<p><b>%s of %s jobs found no room and never started%s</b></p>\n",
+                count_text(e->never, of), count_text(e->replayed, count),
+                e->again ? "" : ": the record does not fit this cluster");
     buf_fmt(
         h->out,
-        "<p class=\"soft\">replay of the site's own starts, %s jobs that ended</p>\n"
+        "<p class=\"soft\">%s, %s jobs that %s</p>\n"
         "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\"></th>"
         "<th scope=\"col\">Recorded</th><th scope=\"col\">Twin</th>"
         "<th scope=\"col\">Difference</th></tr></thead><tbody>\n",
-        count_text(e->jobs, count));
+        e->again ? "the recorded policy again" : "replay of the site's own starts",
+        count_text(e->jobs, count), e->again ? "started in both" : "ended");
     buf_fmt(
         h->out,
         "<tr><th scope=\"row\">Mean wait</th><td>%s</td><td>%s</td><td>%s</td></tr>\n",

@@ -728,12 +728,12 @@ static void text_error(const struct page *p, const struct summary *s)
         return;
     page_title(p, STR("How far the twin is from the record"));
     if (e->never)
-        buf_fmt(p->out,
-                "  %s of %s %s found no room and never started: the record does not fit this "
-                "cluster\n",
+        buf_fmt(p->out, "  %s of %s %s found no room and never started%s\n",
                 count_text(e->never, of), count_text(e->replayed, count),
-                e->replayed == 1 ? "job" : "jobs");
-    buf_fmt(p->out, "  replay of the site's own starts, %s %s that ended\n",
+                e->replayed == 1 ? "job" : "jobs",
+                e->again ? "" : ": the record does not fit this cluster");
+    buf_fmt(p->out, e->again ? "  the recorded policy again, %s %s that started in both\n"
+                             : "  replay of the site's own starts, %s %s that ended\n",
             count_text(e->jobs, count), e->jobs == 1 ? "job" : "jobs");
     buf_fmt(p->out, "  mean wait     recorded %s, twin %s; p95 of the difference %s\n",
             secs_short(e->wait_mean_recorded_s, a), secs_short(e->wait_mean_twin_s, b),
