@@ -24,6 +24,23 @@ for file in "$MUSTER_SRC"/policies/*.yaml; do
     t_is "$policy, with the same state" "$(field digest)" "$digest"
 done
 
+# Why, and what if: of the first job that waited half an hour or more.
+t_ok "a run with its jobs" muster sim -c cluster.yaml -t trace.jsonl -p fifo --journal asked \
+    --jobs jobs.csv
+name=$(awk -F, 'NR > 1 && $8 - $7 >= 1800000000 { printf "%08d", NR - 2; exit }' jobs.csv)
+muster replay asked --digests >digests
+for moment in $(awk 'NR % 400 == 0 { print $1 }' digests); do
+    muster why "$name" --journal asked --at "$moment" -o json >"$T/stdout" 2>"$T/stderr" || continue
+    t_is "why $name, record $moment" "$(grep -o '"seq":[0-9]*' "$T/stdout" | head -n 1)" \
+        "\"seq\":$moment"
+    muster whatif new --journal asked --at "$moment" --gpus 8 --limit 1h -o json >"$T/stdout"
+    t_is "what if, record $moment: the state is untouched" "$(field digest_after)" \
+        "$(awk -v r="$moment" '$1 == r { print $2 }' digests)"
+done
+t_exit 2 "why of nobody" muster why nobody --journal asked
+t_exit 2 "what if of nobody" muster whatif nobody --journal asked
+t_exit 2 "why without a journal" muster why "$name"
+
 # What the reports of two runs must share, a line each: all waits and completions, by size and
 # queue too, and where the GPU time went.
 figures() {
