@@ -77,7 +77,7 @@ static uint32_t kept_node(struct sched *s, const struct reservation *r, uint32_t
 
 static void node_lift(struct sched *s, uint32_t node, int64_t end, bool lift)
 {
-    for (uint32_t i = s->node_claims.at[node]; i != NONE; i = s->claims.at[i].next) {
+    for (uint32_t i = node_first_claim(s, node); i != NONE; i = s->claims.at[i].next) {
         const struct claim *c = &s->claims.at[i];
         if (claim_is_reserved(s, c) && reserve_of(s, c->gang)->start >= end)
             claim_lift(s, i, lift);
@@ -241,7 +241,7 @@ static uint64_t devices_then(struct sched *s, uint32_t gang, uint32_t node, int6
 {
     const struct node *n = &s->cluster->nodes[node];
     uint64_t devs = n->healthy;
-    for (uint32_t i = s->node_claims.at[node]; i != NONE; i = s->claims.at[i].next) {
+    for (uint32_t i = node_first_claim(s, node); i != NONE; i = s->claims.at[i].next) {
         const struct claim *c = &s->claims.at[i];
         bool soft = false;
         if (c->gang == gang && claim_is_reserved(s, c))

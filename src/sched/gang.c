@@ -47,10 +47,12 @@ static int64_t gang_next(struct sched *s, uint32_t gang)
 {
     const struct gang *g = &s->gangs.at[gang];
     int64_t next = INT64_MAX;
-    if ((g->phase == GANG_LAUNCHING || g->phase == GANG_BROKEN) && g->launch_by > s->at)
+    if ((g->phase == GANG_LAUNCHING || g->phase == GANG_BROKEN || g->mends) &&
+        g->launch_by > s->at)
         next = g->launch_by;
-    if (g->phase == GANG_RUNNING && gang_limit_at(s, gang) < next)
-        next = gang_limit_at(s, gang);
+    int64_t limit_at = g->phase == GANG_RUNNING ? gang_limit_at(s, gang) : INT64_MAX;
+    if (limit_at > s->at && limit_at < next)
+        next = limit_at;
     for (uint32_t i = 0; i < g->nslots; i++) {
         uint32_t c = gang_slot(s, gang, i)->claim;
         int64_t retry_at = c == NONE ? 0 : s->claims.at[c].retry_at;
@@ -210,8 +212,8 @@ void job_cancel(struct sched *s, uint32_t job)
     for (uint32_t i = 0; i < n; i++) {
         const struct job *j = &s->jobs.at[job];
         uint32_t g = j->gangs ? j->gangs[i] : j->one_gang;
-        if (s->gangs.at[g].phase != GANG_PENDING || gang_alive(&s->gangs.at[g]))
-            continue;
+        if (s->gangs.at[g].phase == GANG_OVER || gang_alive(&s->gangs.at[g]))
+            continue; /* what only waits behind its plan ends too */
         bool last = j->gangs_left == 1;
         gang_over(s, g);
         if (last)
@@ -219,12 +221,35 @@ void job_cancel(struct sched *s, uint32_t job)
     }
 }
 
+void gang_unmend(struct sched *s, uint32_t gang)
+{
+    for (uint32_t i = 0; s->gangs.at[gang].mends && i < s->gangs.at[gang].nslots; i++) {
+        uint32_t c = gang_slot(s, gang, i)->claim;
+        if (c != NONE)
+            claim_keep(s, c, false);
+    }
+    s->gangs.at[gang].mends = false;
+}
+
+/* Does it start again on the places that were kept, rather than wait in a lane? */
+static bool gang_stays(const struct sched *s, const struct gang *g)
+{
+    const struct job *j = &s->jobs.at[g->job];
+    int64_t from = s->at + (g->failed ? j->backoff_us : 0);
+    return g->mends && g->planned && from < g->launch_by && !j->cancelled &&
+           g->tries <= j->tries;
+}
+
 /* Nothing of it is left running: back to the queue, or over. */
 static void gang_again(struct sched *s, uint32_t gang)
 {
     struct gang *g = &s->gangs.at[gang];
     const struct job *j = &s->jobs.at[g->job];
-    free_planned(s, gang);
+    bool stays = gang_stays(s, g);
+    if (!stays) {
+        gang_unmend(s, gang);
+        free_planned(s, gang);
+    }
     g = &s->gangs.at[gang];
     if (j->cancelled) {
         gang_over(s, gang);
@@ -249,10 +274,17 @@ static void gang_again(struct sched *s, uint32_t gang)
         sl->rank = i;
     }
     g->failed = g->raised = g->grows = g->behind = g->half = false;
-    g->target = 0;
     g->stage = 0;
-    g->launch_by = 0;
     g->timer = 0;
+    if (stays) {
+        g->phase = GANG_LAUNCHING;
+        g->behind = true;
+        gang_timer(s, gang, g->not_before > s->at ? g->not_before : g->launch_by);
+        gang_attend(s, gang);
+        return;
+    }
+    g->target = 0;
+    g->launch_by = 0;
     gang_wait(s, gang);
 }
 
@@ -279,7 +311,8 @@ uint32_t leaf_copy_has(const struct sched *s, uint32_t gang, const struct tree_l
         uint32_t at = l->slot0 + copy * l->per_copy + k;
         const struct slot *sl = g->nslots > 1 ? &g->slots[at] : &g->one;
         n += sl->flags & SLOT_DONE ||
-             (sl->claim != NONE && s->claims.at[sl->claim].phase != CLAIM_ENDING);
+             (sl->claim != NONE && (s->claims.at[sl->claim].phase != CLAIM_ENDING ||
+                                    s->claims.at[sl->claim].kept));
     }
     return n;
 }
@@ -381,12 +414,13 @@ static void settle(struct sched *s, uint32_t gang)
             return;
         }
         g->phase = GANG_STOPPING; /* whoever is left is stopped */
+        gang_unmend(s, gang);
         free_planned(s, gang);
         gang_attend(s, gang);
         return;
     }
-    if (gang_alive(g) > 0)
-        g->behind = false; /* the world ran one of its tasks after all */
+    if (gang_alive(g) > 0 && g->behind) /* the world ran one of its tasks after all */
+        g->behind = g->mends = false;
     else if (gang_is_behind(s, g))
         return; /* its room is still somebody's who ends */
     if (gang_alive(g) == 0) {
@@ -395,6 +429,11 @@ static void settle(struct sched *s, uint32_t gang)
     }
     if (s->jobs.at[g->job].cancelled)
         gang_attend(s, gang);
+    if (g->mends) { /* its places are kept until the last has ended */
+        g->phase = GANG_STOPPING;
+        gang_attend(s, gang);
+        return;
+    }
     if (g->issued + g->running == 0) {
         g->phase = GANG_STOPPING;
         free_planned(s, gang);
@@ -446,6 +485,8 @@ static bool gang_needs(struct sched *s, uint32_t gang)
     if (s->jobs.at[g->job].cancelled || gang_succeeded(s, gang))
         return g->issued + g->running > 0;
     if (g->phase == GANG_RUNNING && gang_limit_at(s, gang) <= s->at)
+        return true;
+    if (g->mends)
         return true;
     if (g->phase == GANG_LAUNCHING)
         return gang_missing(g) > 0 || g->planned > 0 || g->launch_by <= s->at;

@@ -35,7 +35,7 @@ static void changed(struct sched *s, uint32_t gang)
 
 void reserve_lift_node(struct sched *s, uint32_t node)
 {
-    for (uint32_t i = s->node_claims.at[node]; i != NONE; i = s->claims.at[i].next) {
+    for (uint32_t i = node_first_claim(s, node); i != NONE; i = s->claims.at[i].next) {
         struct claim *c = &s->claims.at[i];
         if (!claim_is_reserved(s, c))
             continue;
@@ -54,7 +54,7 @@ void reserve_lift_node(struct sched *s, uint32_t node)
 uint64_t reserve_devices(const struct sched *s, uint32_t node)
 {
     uint64_t devs = 0;
-    for (uint32_t i = s->node_claims.at[node]; i != NONE; i = s->claims.at[i].next) {
+    for (uint32_t i = node_first_claim(s, node); i != NONE; i = s->claims.at[i].next) {
         const struct claim *c = &s->claims.at[i];
         if (!claim_is_reserved(s, c))
             continue;
@@ -103,7 +103,7 @@ static void guard_take(struct sched *s, uint32_t claim)
 void reserve_settle_node(struct sched *s, uint32_t node)
 {
     uint32_t ids[64], n = 0;
-    for (uint32_t i = s->node_claims.at[node]; i != NONE; i = s->claims.at[i].next) {
+    for (uint32_t i = node_first_claim(s, node); i != NONE; i = s->claims.at[i].next) {
         if (!claim_is_reserved(s, &s->claims.at[i]) || n == 64)
             continue;
         uint32_t at = n++;

@@ -95,6 +95,8 @@ struct claim {
     bool live;
     uint8_t alt;           /* which of its slot's alternatives `shape` is */
     bool extra;            /* not up yet, of a gang that was whole without it */
+    bool kept;             /* when it has ended its room stays, planned for its slot */
+    bool placed;           /* it is where we put it: the world has not moved it */
     uint32_t shape;        /* NONE: unknown (room by devices alone) */
     uint32_t next, prev;   /* on its node; free list through next */
     uint32_t stray_next;   /* list of strays */
@@ -133,7 +135,9 @@ struct gang {
     bool holes;            /* some slot lacks what it should have */
     bool raised;           /* below a new minimum: mended with all of it or not at all */
     bool grows;            /* may be larger than it is, since its counts changed */
+    bool mends;            /* stopped to start again as a whole, where its members stood */
     uint32_t issued, running, ending, planned, done;
+    uint32_t kept;         /* of those that end: their places are kept */
     uint32_t offered;      /* slots that have a task (guest worlds) */
     uint32_t target;       /* slots it was launched with */
     uint64_t launch;
@@ -419,7 +423,7 @@ static inline uint32_t gang_alive(const struct gang *g)
 }
 static inline uint32_t gang_missing(const struct gang *g)
 {
-    uint32_t have = g->issued + g->running + g->planned + g->done;
+    uint32_t have = g->issued + g->running + g->planned + g->done + g->kept;
     return g->target > have ? g->target - have : 0;
 }
 
@@ -439,6 +443,10 @@ void claim_free(struct sched *s, uint32_t claim);
 /* A reservation's claim: made; its room taken if it is all free, and given back. */
 void claim_reserve(struct sched *s, uint32_t gang, uint32_t slot, uint32_t node, uint64_t devs);
 bool claim_grab(struct sched *s, uint32_t claim);
+/* Of a member that is stopped so that its gang starts again: its room will stay, or not. */
+void claim_keep(struct sched *s, uint32_t claim, bool keep);
+bool claim_may_stay(const struct sched *s, const struct claim *c); /* its room is sound */
+void claim_replan(struct sched *s, uint32_t claim); /* it has ended, its room stays */
 void claim_ungrab(struct sched *s, uint32_t claim);
 void claim_make_stray(struct sched *s, uint32_t claim, struct str key);
 /* Of strays: the reference the world knows them by; their order by name. */
@@ -453,6 +461,11 @@ bool use_of_shape(struct sched *s, uint32_t shape, uint32_t node, uint64_t devs,
 
 /* runners.c: who runs, as victims for a question; scratch */
 void runners_dirty(struct sched *s, uint32_t gang);
+
+static inline uint32_t node_first_claim(const struct sched *s, uint32_t node)
+{
+    return node < s->node_claims.n ? s->node_claims.at[node] : NONE;
+}
 
 /* reserve.c */
 static inline bool claim_is_reserved(const struct sched *s, const struct claim *c)
@@ -531,6 +544,7 @@ static inline bool gang_is_behind(const struct sched *s, const struct gang *g)
 void gang_changed(struct sched *s, uint32_t gang); /* after its claims or phase changed */
 int64_t gang_limit_at(struct sched *s, uint32_t gang);
 void gang_wait(struct sched *s, uint32_t gang);        /* pending, or parked */
+void gang_unmend(struct sched *s, uint32_t gang);      /* no place is kept any longer */
 void gang_shrink(struct sched *s, uint32_t gang);
 void gang_lost(struct sched *s, uint32_t gang);
 bool gang_succeeded(struct sched *s, uint32_t gang);
