@@ -38,6 +38,7 @@ struct bclaim {
     bool fresh; /* decided in the pass at hand */
     bool doubt; /* a constraint did not hold when it was decided */
     bool extra; /* not up yet, of a gang that was whole without it */
+    bool kept;  /* when it has ended, its room is planned for its slot */
     uint64_t launch, stop;
     int64_t since;     /* running since; else in this phase since */
     int64_t useful_to; /* ending: when it stopped being useful */
@@ -76,12 +77,15 @@ struct bgang {
     bool up;       /* was whole, and has lost nobody since */
     bool raised;   /* below a new minimum, and not whole since */
     bool short_;   /* below its minimum while it holds room */
+    bool mends;    /* stopped, to start again as a whole where its members stood */
+    bool behind;   /* ... and all have ended: it holds planned room alone */
     bool launched; /* in the pass at hand: its layout is checked at its end */
     bool first;    /* ... and it waited before */
     uint32_t target, done, tries;
     int64_t not_before;             /* back-off */
     int64_t launch_by, grace_until; /* the latest of all its launches and holds */
     int64_t last_by;                /* of its last launch */
+    int64_t mend_by;                /* its places are kept until then */
     struct why why;                 /* its last reason */
 };
 
@@ -291,6 +295,7 @@ void bgang_unwait(struct audit *a, struct bgang *g);
 void bgang_recounted(struct audit *a,
                      struct bgang *g);       /* its slots follow new counts */
 uint32_t bgang_lacks(const struct bgang *g); /* members for its minimum */
+void bgang_unmend(struct bgang *g);          /* no place is kept any longer */
 void bgang_say(struct audit *a, struct bgang *g, const struct why *why);
 void bgang_shrink(struct bgang *g);
 bool bgang_is_short(const struct bgang *g);

@@ -227,6 +227,40 @@ static void empty(struct audit *a, struct bgang *g)
     bgang_wait(a, g);
 }
 
+void bgang_unmend(struct bgang *g)
+{
+    for (uint32_t i = 0; i < g->nslots; i++)
+        if (g->slots[i].claim)
+            g->slots[i].claim->kept = false;
+    g->mends = g->behind = false;
+}
+
+/* All have ended: does it start again on the places that were kept for it? */
+static bool starts_again(const struct audit *a, const struct bgang *g,
+                         const struct tally *t)
+{
+    const struct job_spec *spec = &g->job->spec;
+    int64_t from = a->at + (g->failed && !g->behind ? spec->backoff_us : 0);
+    return g->mends && t->planned && from < g->mend_by && !g->job->cancelled &&
+           g->tries <= spec->tries;
+}
+
+static void behind(struct audit *a, struct bgang *g)
+{
+    const struct job_spec *spec = &g->job->spec;
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        struct bslot *s = &g->slots[i];
+        s->started = s->ready = false;
+        s->done = s->done && spec->on_loss != LOSS_GANG;
+    }
+    g->done = spec->on_loss == LOSS_GANG ? 0 : g->done;
+    if (g->failed && spec->backoff_us)
+        g->not_before = a->at + spec->backoff_us;
+    g->failed = g->up = g->raised = false;
+    g->behind = true;
+    bgang_watch(a, g);
+}
+
 bool bgang_is_short(const struct bgang *g)
 {
     bool holds = false, lacks = false;
@@ -307,14 +341,22 @@ static void changed(struct audit *a, struct bgang *g, bool fact)
     if (have > g->target)
         g->target = have;
     bool won = succeeded(g);
+    if (won || (g->behind && alive(&t)))
+        bgang_unmend(g);
+    if (alive(&t) == 0 && !won && starts_again(a, g, &t)) {
+        if (!g->behind)
+            behind(a, g);
+        return;
+    }
     if (alive(&t) == 0) {
+        bgang_unmend(g);
         if (won)
             gang_over(a, g);
         else
             empty(a, g);
         return;
     }
-    if (t.issued + t.running == 0 || won)
+    if ((t.issued + t.running == 0 && !g->mends) || won)
         drop_planned(a, g);
     have = t.issued + t.running + t.planned + g->done;
     if (fact && !won && t.issued + t.running && have >= g->target && have < g->nslots)
@@ -353,6 +395,9 @@ void bgang_recounted(struct audit *a, struct bgang *g)
         gang_over(a, g); /* nothing of it is left to be run */
         return;
     }
+    struct tally now = bgang_tally(g);
+    if (alive(&now))
+        bgang_unmend(g);              /* its room was found for the old counts */
     if (g->waits || g->target == 0) { /* or it is new */
         bgang_wait(a, g);
         return;

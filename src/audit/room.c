@@ -15,7 +15,7 @@ static bool counts(const struct bclaim *c, enum room_of which)
 {
     switch (which) {
     case ROOM_ACTIVE: return c->phase != BP_PLANNED;
-    case ROOM_KEPT: return c->phase != BP_ENDING;
+    case ROOM_KEPT: return c->phase != BP_ENDING || c->kept;
     default: return c->phase != BP_PLANNED || c->taken;
     }
 }

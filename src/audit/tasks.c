@@ -52,6 +52,8 @@ static struct found find(const struct audit *a, const struct task_ref *t)
     bool others = !named && t->task.len && s->task.len;
     bool old = !named && t->launch && s->claim && s->claim->launch &&
                t->launch != s->claim->launch;
+    old |= !named && s->claim && s->claim->phase == BP_PLANNED &&
+           t->launch <= s->last_launch; /* it ended here, its room is for the next */
     f.claim = others || old ? NULL : s->claim;
     return f;
 }
@@ -202,6 +204,14 @@ static void ending(struct audit *a, const struct record *r, struct found f)
     bgang_changed(a, c->gang);
 }
 
+static bool devices_are_ok(const struct bnode *n, const struct bclaim *c)
+{
+    for (uint64_t m = c->need.mode ? c->need.devs : 0; m; m &= m - 1)
+        if (n->dev[__builtin_ctzll(m)].state != DEVICE_OK)
+            return false;
+    return true;
+}
+
 static void ended(struct audit *a, const struct record *r, struct found f)
 {
     struct bclaim *c = f.claim;
@@ -216,7 +226,17 @@ static void ended(struct audit *a, const struct record *r, struct found f)
     c->extra = false; /* it was there: its gang has lost it */
     if (how != ENDED_DONE && g && !stray && g->job->spec.on_loss == LOSS_GANG)
         g->raised = false;
-    book_claim_drop(a, c);
+    if (c->kept && how != ENDED_DONE && how != ENDED_LOST && n && bnode_usable(n) &&
+        devices_are_ok(n, c)) {
+        struct bslot *at = &g->slots[f.slot];
+        at->last_launch = c->launch > at->last_launch ? c->launch : at->last_launch;
+        book_claim_phase(a, c, BP_PLANNED);
+        c->launch = c->stop = 0;
+        c->kept = c->asked = c->ours = false;
+        c->retry_at = 0;
+    } else {
+        book_claim_drop(a, c);
+    }
     if (how == ENDED_LOST && n) {
         n->unsynced = true;
         room_touch(a, n);

@@ -195,7 +195,7 @@ static int launch(struct audit *a, const struct record *r)
         return audit_bad(a, "protocol: a launch of %u seats until %lld", n,
                          (long long)r->launch.launch_by);
     a->launch_id = r->launch.launch;
-    bool first = g->waits;
+    bool first = g->waits || g->behind;
     for (uint32_t i = 0; i < n && !rc;
          i++) { /* a slot twice shows as a slot with a task */
         rc = seat_check(a, g, &r->launch.gang, &seats[i], true);
@@ -210,6 +210,9 @@ static int launch(struct audit *a, const struct record *r)
         return rc;
     doubts_note(a, g, seats, n);
     g->last_by = r->launch.launch_by;
+    if (g->mends)
+        g->target = 0; /* it starts again with what it has now */
+    g->mends = g->behind = false;
     if (r->launch.launch_by > g->launch_by)
         g->launch_by = r->launch.launch_by;
     remember_launched(a, g, first);
@@ -217,20 +220,40 @@ static int launch(struct audit *a, const struct record *r)
     return 0;
 }
 
+/* A member that ends, and whose own place the hold names: it is kept for its slot. */
+static struct bclaim *place_kept(const struct audit *a, const struct bgang *g,
+                                 const struct seat *seat)
+{
+    uint32_t slot = book_slot(g, seat->slot);
+    struct bclaim *c = slot == UINT32_MAX ? NULL : g->slots[slot].claim;
+    if (!c || c->phase != BP_ENDING || c->node != book_node(a, seat->node) ||
+        c->need.devs != seat->devs || c->need.slices != seat->slices)
+        return NULL;
+    return c;
+}
+
 static int hold(struct audit *a, const struct record *r)
 {
-    struct bgang *g;
-    int rc = gang_check(a, &r->hold.gang, &g);
+    struct bgang *g = book_gang(a, &r->hold.gang);
+    bool goes = r->hold.nseats == 0 && r->hold.count == 0; /* that is never forbidden */
+    int rc = goes && g && !g->over ? 0 : gang_check(a, &r->hold.gang, &g);
     if (rc)
         return rc;
-    if (r->hold.nseats == 0 && r->hold.count == 0) { /* let go */
+    if (goes) {
         for (uint32_t i = 0; i < g->nslots; i++)
             if (g->slots[i].claim && g->slots[i].claim->phase == BP_PLANNED)
                 book_claim_drop(a, g->slots[i].claim);
+        bgang_unmend(g);
         bgang_changed(a, g);
         return 0;
     }
+    bool mends = g->mends;
     for (uint32_t i = 0; i < r->hold.nseats && !rc; i++) {
+        struct bclaim *stays = place_kept(a, g, &r->hold.seats[i]);
+        if (stays) {
+            stays->kept = mends = true;
+            continue;
+        }
         rc = seat_check(a, g, &r->hold.gang, &r->hold.seats[i], false);
         if (!rc)
             seat_fold(a, g, &r->hold.seats[i], BP_PLANNED, 0);
@@ -239,6 +262,8 @@ static int hold(struct audit *a, const struct record *r)
         rc = rooms_check(a, &r->hold.gang, r->hold.seats, r->hold.nseats);
     if (rc)
         return rc;
+    g->mends = mends;
+    g->mend_by = r->hold.until;
     doubts_note(a, g, r->hold.seats, r->hold.nseats);
     if (r->hold.until > g->launch_by)
         g->launch_by = r->hold.until;

@@ -30,9 +30,12 @@ static void count_in_gang(struct sched *s, const struct claim *c, int sign)
         return;
     if (s->quota.on)
         quota_claim(s, c, sign);
-    uint32_t *n = gang_counter(&s->gangs.at[c->gang], c->phase);
+    struct gang *g = &s->gangs.at[c->gang];
+    uint32_t *n = gang_counter(g, c->phase);
     if (n)
         *n += (uint32_t)sign;
+    if (c->kept && c->phase == CLAIM_ENDING)
+        g->kept += (uint32_t)sign;
 }
 
 static bool use_fits(const struct cluster *c, const struct use *u)
@@ -329,6 +332,39 @@ void claim_phase(struct sched *s, uint32_t id, uint8_t phase)
         room_take_over(s, id); /* it really is there, whatever lies beneath */
     if (s->scratch_future)
         future_claim(s, id);
+}
+
+void claim_keep(struct sched *s, uint32_t id, bool keep)
+{
+    struct claim *c = &s->claims.at[id];
+    if (c->kept == keep)
+        return;
+    c->kept = keep;
+    if (c->phase == CLAIM_ENDING)
+        s->gangs.at[c->gang].kept += keep ? 1 : UINT32_MAX;
+}
+
+bool claim_may_stay(const struct sched *s, const struct claim *c)
+{
+    if (c->use.node == NODE_NONE || !c->taken)
+        return false;
+    const struct node *n = &s->cluster->nodes[c->use.node];
+    bool sound = n->state == NODE_UP && !n->gone && !n->cordoned && !n->unsynced;
+    return sound && (c->use.mode == GPU_NONE || !(c->use.devs & ~n->healthy));
+}
+
+void claim_replan(struct sched *s, uint32_t id)
+{
+    struct claim *c = &s->claims.at[id];
+    struct slot *sl = gang_slot(s, c->gang, c->slot);
+    if (c->launch > sl->last_launch)
+        sl->last_launch = c->launch;
+    claim_keep(s, id, false);
+    claim_phase(s, id, CLAIM_PLANNED);
+    c = &s->claims.at[id];
+    c->launch = c->stop = 0;
+    c->asked = c->ours = c->extra = false;
+    c->retry_at = 0;
 }
 
 void claim_free(struct sched *s, uint32_t id)

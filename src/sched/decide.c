@@ -52,7 +52,7 @@ static bool may_stop(const struct sched *s, uint32_t claim)
 }
 
 /* One stop for all that run or are issued in the gang. */
-static void stop_gang(struct pass *p, uint32_t gang, uint8_t mode, uint16_t code)
+void pass_stop_gang(struct pass *p, uint32_t gang, uint8_t mode, uint16_t code)
 {
     struct sched *s = p->s;
     const struct gang *g = &s->gangs.at[gang];
@@ -273,14 +273,15 @@ static bool room_is_spoiled(struct sched *s, const struct claim *c)
            !node_tolerated(s, &s->shapes.at[c->shape].shape, c->use.node);
 }
 
-static void let_go(struct pass *p, uint32_t gang, uint16_t code)
+void pass_let_go(struct pass *p, uint32_t gang, uint16_t code)
 {
     struct sched *s = p->s;
     struct record *r = pass_add(p, DE_HOLD);
     r->hold.plan = s->plan_n + 1;
     r->hold.gang = gang_ref_of(s, gang);
     r->hold.until = s->at;
-    r->why = (struct why){.code = code};
+    r->why = (struct why){.code = code, .need = s->gangs.at[gang].target,
+                          .have = s->gangs.at[gang].planned};
     pass_emit(p);
 }
 
@@ -295,7 +296,7 @@ static void let_go_spoiled(struct pass *p, uint32_t gang)
                   room_is_spoiled(s, &s->claims.at[c]);
     }
     if (spoiled)
-        let_go(p, gang, WHY_FAULT);
+        pass_let_go(p, gang, WHY_FAULT);
 }
 
 static bool room_is_there(struct sched *s, uint32_t gang)
@@ -315,8 +316,11 @@ static void launch_planned(struct pass *p, uint32_t gang)
     const struct gang *g = &s->gangs.at[gang];
     struct seat *seats = NULL;
     uint32_t n = 0;
+    struct why why;
     if (gang_is_behind(s, g) && !room_is_there(s, gang))
         return; /* it starts whole: somebody who was stopped for it has not ended */
+    if (g->mends && (!g->behind || gang_lacks(s, gang) || !gang_may_try(s, gang, &why)))
+        return;
     for (uint32_t i = 0; i < g->nslots; i++) {
         uint32_t c = gang_slot(s, gang, i)->claim;
         if (c == NONE || s->claims.at[c].phase != CLAIM_PLANNED || !s->claims.at[c].taken ||
@@ -380,15 +384,16 @@ static void attend_broken(struct pass *p, uint32_t gang)
     const struct job *j = &s->jobs.at[g->job];
     bool late = g->launch_by <= s->at;
     if (g->phase == GANG_BROKEN && j->on_loss == LOSS_GANG && !g->raised) {
-        stop_gang(p, gang, STOP_END, WHY_LOST);
+        pass_stop_gang(p, gang, STOP_END, WHY_LOST);
+        pass_keep_places(p, gang);
         return;
     }
     if (late && g->issued + g->running + g->ending == 0 && g->planned) {
-        let_go(p, gang, WHY_LATE); /* what was stopped for it has not ended in time */
+        pass_let_go(p, gang, WHY_LATE); /* what was stopped for it has not ended in time */
         return;
     }
     if (late && (g->phase == GANG_LAUNCHING || gang_is_below(s, gang))) {
-        stop_gang(p, gang, STOP_END, g->phase == GANG_LAUNCHING ? WHY_LATE : WHY_LOST);
+        pass_stop_gang(p, gang, STOP_END, g->phase == GANG_LAUNCHING ? WHY_LATE : WHY_LOST);
         return;
     }
     if (gang_missing(g) && !j->held && p->questions < s->policy.most_questions)
@@ -404,21 +409,27 @@ static void attend(struct pass *p, uint32_t gang)
     if (quota_authority(s, gang) < AUTHORITY_PLACE)
         return; /* muster only watches */
     if (s->jobs.at[g->job].cancelled) {
-        stop_gang(p, gang, STOP_END, WHY_CANCELLED);
+        pass_stop_gang(p, gang, STOP_END, WHY_CANCELLED);
         return;
     }
     if (gang_succeeded(s, gang)) {
-        stop_gang(p, gang, STOP_END, WHY_NONE);
+        pass_stop_gang(p, gang, STOP_END, WHY_NONE);
         return;
     }
     if (g->phase == GANG_RUNNING && gang_limit_at(s, gang) <= s->at) {
-        stop_gang(p, gang, STOP_END, WHY_LIMIT);
+        pass_stop_gang(p, gang, STOP_END, WHY_LIMIT);
         return;
     }
+    bool mends = g->mends;
     if (g->planned && !s->jobs.at[g->job].held)
         let_go_spoiled(p, gang);
     g = &s->gangs.at[gang];
-    if (g->live && (g->phase == GANG_LAUNCHING ||
+    if (mends && g->live && !g->mends && g->phase == GANG_STOPPING)
+        pass_keep_places(p, gang);
+    else if (mends && g->live && g->mends)
+        pass_mend_whole(p, gang);
+    g = &s->gangs.at[gang];
+    if (g->live && !g->mends && (g->phase == GANG_LAUNCHING ||
                     (g->phase == GANG_BROKEN && quota_authority(s, gang) >= AUTHORITY_REPAIR)))
         attend_broken(p, gang);
     g = &s->gangs.at[gang];

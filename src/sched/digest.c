@@ -165,7 +165,7 @@ static uint64_t gang_digest(const struct sched *s, uint32_t i)
     for (uint32_t k = 0; k < sizeof fields / sizeof *fields; k++)
         h = digest_mix(h, fields[k]);
     h = digest_mix(h, (uint64_t)owed_labels(s, i) << 2 | g->right << 1 | g->reserved);
-    h = digest_mix(h, g->due);
+    h = digest_mix(h, (uint64_t)g->kept << 2 | g->mends << 1 | g->due);
     if (g->said)
         h = digest_mix(h, why_digest(s, &g->why));
     return digest_mix(h, slots_digest(g));
@@ -212,7 +212,8 @@ static uint64_t claim_digest(const struct sched *s, const struct claim *c,
     h = digest_mix(h, (uint64_t)c->since);
     h = digest_mix(h, (uint64_t)c->retry_at);
     h = digest_mix(h, c->stop);
-    return digest_mix(h, (uint64_t)c->extra << 3 | (uint64_t)c->asked << 2 |
+    return digest_mix(h, (uint64_t)c->placed << 5 | (uint64_t)c->kept << 4 |
+                             (uint64_t)c->extra << 3 | (uint64_t)c->asked << 2 |
                              (uint64_t)c->ours << 1 | c->seen);
 }
 

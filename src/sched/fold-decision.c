@@ -35,6 +35,7 @@ static uint32_t seat_claim(struct sched *s, uint32_t gang, const struct seat *se
     c->extra = c->extra || s->gangs.at[gang].phase == GANG_RUNNING;
     c->launch = launch;
     c->asked = c->ours = false;
+    c->placed = true;
     c->retry_at = 0;
     return id;
 }
@@ -63,6 +64,9 @@ static void fold_launch(struct sched *s, const struct record *r)
     g->launch = r->launch.launch;
     g->stage = r->launch.stage;
     uint32_t have = gang_alive(g) + g->planned + g->done;
+    if (g->mends)
+        g->target = have; /* it starts again with so many */
+    g->mends = false;
     bool pods = s->policy.gangs == GANGS_PODS;
     if (pods && have < gang_root(s, g)->min)
         have = gang_root(s, g)->min; /* the others come when they find room */
@@ -76,6 +80,21 @@ static void fold_launch(struct sched *s, const struct record *r)
         g->launch_by = r->launch.launch_by; /* a broken gang may wait for whom it relaunched */
         gang_timer(s, gang, g->launch_by);
     }
+}
+
+/* All room that is kept for the gang. One that was to start again as a whole waits in its
+ * lane now, before those who have not run yet. */
+static void let_go(struct sched *s, uint32_t gang)
+{
+    if (s->gangs.at[gang].mends)
+        s->gangs.at[gang].due = true;
+    gang_unmend(s, gang);
+    for (uint32_t i = 0; i < s->gangs.at[gang].nslots; i++) {
+        uint32_t c = gang_slot(s, gang, i)->claim;
+        if (c != NONE && s->claims.at[c].phase == CLAIM_PLANNED)
+            claim_free(s, c);
+    }
+    gang_settle(s, gang);
 }
 
 static void fold_hold(struct sched *s, const struct record *r)
@@ -95,25 +114,36 @@ static void fold_hold(struct sched *s, const struct record *r)
         }
         return;
     }
-    if (r->hold.nseats == 0) { /* let go */
-        for (uint32_t i = 0; i < s->gangs.at[gang].nslots; i++) {
-            uint32_t c = gang_slot(s, gang, i)->claim;
-            if (c != NONE && s->claims.at[c].phase == CLAIM_PLANNED)
-                claim_free(s, c);
-        }
+    if (r->hold.nseats == 0) {
         s->plan_n = r->hold.plan > s->plan_n ? r->hold.plan : s->plan_n;
-        gang_settle(s, gang);
+        let_go(s, gang);
         return;
     }
+    bool mends = s->gangs.at[gang].mends;
     for (uint32_t i = 0; i < r->hold.nseats; i++) {
         uint32_t slot = slot_find(s, gang, r->hold.seats[i].slot);
-        if (slot != NONE && gang_slot(s, gang, slot)->claim == NONE)
+        uint32_t id = slot == NONE ? NONE : gang_slot(s, gang, slot)->claim;
+        if (slot != NONE && id == NONE) {
             seat_claim(s, gang, &r->hold.seats[i], CLAIM_PLANNED, 0);
+        } else if (id != NONE && s->claims.at[id].phase != CLAIM_PLANNED) {
+            claim_keep(s, id, true);
+            mends = true;
+        }
     }
     struct gang *g = &s->gangs.at[gang];
     uint32_t have = gang_alive(g) + g->planned + g->done;
     if (have > g->target)
         g->target = have;
+    if (mends) {
+        g->mends = true;
+        g->phase = g->behind ? g->phase : GANG_STOPPING;
+        g->launch_by = r->hold.until;
+        g->tried_epoch = UINT64_MAX;
+        gang_timer(s, gang, g->launch_by);
+        gang_attend(s, gang);
+        gang_changed(s, gang);
+        return;
+    }
     if (g->phase != GANG_PENDING)
         return;
     gang_unpend(s, gang); /* a plan: its room is still somebody's who ends */

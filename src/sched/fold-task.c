@@ -70,6 +70,8 @@ enum claim_phase task_locate(const struct sched *s, const struct task_ref *ref,
     const struct claim *c = &s->claims.at[sl->claim];
     if (!by_name && ref->launch && c->launch && ref->launch != c->launch)
         return CLAIM_NONE; /* an old launch's task; never the new one */
+    if (!by_name && c->phase == CLAIM_PLANNED && ref->launch <= sl->last_launch)
+        return CLAIM_NONE; /* it ended here; the room is for the next */
     *claim = sl->claim;
     return c->phase;
 }
@@ -132,6 +134,7 @@ static void task_move(struct sched *s, const struct record *r, uint32_t claim)
     if (same && old->node == u.node && old->devs == u.devs && old->slices == u.slices &&
         s->claims.at[claim].taken)
         return;
+    s->claims.at[claim].placed = false;
     claim_place(s, claim, &u, r->task_at.node);
 }
 
@@ -221,7 +224,10 @@ static void act_ended(struct sched *s, const struct record *r, uint32_t claim)
     c->extra = false; /* it was there: its gang has lost it */
     if (how != ENDED_DONE && gang != NONE && !stray)
         gang_lost(s, gang);
-    claim_free(s, claim);
+    if (c->kept && how != ENDED_DONE && how != ENDED_LOST && claim_may_stay(s, c))
+        claim_replan(s, claim);
+    else
+        claim_free(s, claim);
     if (how == ENDED_LOST && node != NODE_NONE) {
         cluster_node_unsynced(s->cluster, node, true);
         account_node(s, node);

@@ -34,7 +34,7 @@ static void where_fill(struct sched *s, uint32_t gang)
     vec_resize(&s->scratch->where, g->nslots);
     for (uint32_t i = 0; i < g->nslots; i++) {
         uint32_t c = gang_slot(s, gang, i)->claim;
-        bool stays = c != NONE && s->claims.at[c].phase != CLAIM_ENDING;
+        bool stays = c != NONE && (s->claims.at[c].phase != CLAIM_ENDING || s->claims.at[c].kept);
         s->scratch->where.at[i] = stays ? s->claims.at[c].use.node : NODE_NONE;
     }
 }
@@ -124,7 +124,7 @@ static bool slot_may_have(struct sched *s, uint32_t gang, uint32_t slot)
 {
     const struct slot *sl = gang_slot(s, gang, slot);
     return sl->claim == NONE && !(sl->flags & SLOT_DONE) &&
-           (s->caps & CAP_MAKE || (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED)));
+           (s->caps & CAP_MAKE || s->gangs.at[gang].mends || (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED)));
 }
 
 /* One search for what a started gang lacks. */

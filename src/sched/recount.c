@@ -281,9 +281,21 @@ static void gang_aim(struct sched *s, uint32_t gang)
     gang_settle(s, gang);
 }
 
+/* Room that is kept for gangs that start again as a whole was found for the old counts. */
+static void plans_drop(struct sched *s, uint32_t job)
+{
+    for (uint32_t i = 0; i < s->jobs.at[job].ngangs; i++) {
+        const struct job *j = &s->jobs.at[job];
+        uint32_t gang = j->gangs ? j->gangs[i] : j->one_gang;
+        if (s->gangs.at[gang].mends && gang_alive(&s->gangs.at[gang]))
+            gang_unmend(s, gang);
+    }
+}
+
 void job_recount(struct sched *s, uint32_t job, const struct job_spec *spec)
 {
     uint32_t tree = tree_intern(s, spec), old = s->jobs.at[job].tree, n;
+    plans_drop(s, job);
     uint32_t *gangs = gangs_cut(s, job, tree, &n);
     struct job *j = &s->jobs.at[job];
     for (uint32_t i = 0; i < n; i++)
