@@ -212,6 +212,31 @@ static bool victims_take(struct reclaim *rc)
 
 /* --- is it legal, and within what may be evicted --- */
 
+/* What goes with a victim beyond its unit: members above the minimum are in use, and no unit
+ * of their own. */
+static void lent_goes(const struct reclaim *rc, const struct runner *v, bool is_unit,
+                      struct rights_use *use)
+{
+    struct sched *s = rc->s;
+    const struct gang *g = &s->gangs.at[v->gang];
+    uint32_t leaf = s->jobs.at[g->job].qnode;
+    int64_t charge[QUOTA_RESOURCES_MAX];
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        uint32_t id = gang_slot(s, v->gang, i)->claim;
+        if (id == NONE || (v->slot != NONE && v->slot != i))
+            continue;
+        const struct claim *c = &s->claims.at[id];
+        if ((c->phase != CLAIM_ISSUED && c->phase != CLAIM_RUNNING) || c->shape == NONE)
+            continue;
+        quota_charge(s, c->shape, charge);
+        rights_use_add(use, &s->owed.e, leaf, charge, -1);
+    }
+    if (!is_unit)
+        return;
+    quota_need(s, v->gang, charge);
+    rights_use_add(use, &s->owed.e, leaf, charge, 1); /* that much is the judge's to take */
+}
+
 static bool is_legal(struct reclaim *rc)
 {
     struct sched *s = rc->s;
@@ -219,19 +244,22 @@ static bool is_legal(struct reclaim *rc)
         return true;
     struct rights_pool pool = owed_pool(s);
     VEC(uint32_t) ids = {0};
-    for (uint32_t i = 0; i < rc->victims.n; i++) {
-        uint32_t g = rc->victims.at[i].gang;
-        if (rc->victims.at[i].slot == NONE && g < s->owed.listed.n && s->owed.listed.at[g])
-            vec_push(&ids, g);
-    }
-    struct rights_plan plan = {.unit = rc->gang, .victims = ids.at, .nvictims = ids.n,
-                               .within_any = s->policy.within == WITHIN_ANY};
     struct rights_use use = {0};
     uint32_t at;
     rights_use_setup(&use, s->quota.nodes.n, s->quota.nresources);
     for (uint32_t n = 0; n < s->quota.nodes.n; n++)
         for (uint32_t r = 0; r < s->quota.nresources; r++)
             use.at[n * s->quota.nresources + r] = s->quota.nodes.at[n].use[r];
+    for (uint32_t i = 0; i < rc->victims.n; i++) {
+        uint32_t g = rc->victims.at[i].gang;
+        bool is_unit = rc->victims.at[i].slot == NONE && g < s->owed.listed.n &&
+                       s->owed.listed.at[g];
+        lent_goes(rc, &rc->victims.at[i], is_unit, &use);
+        if (is_unit)
+            vec_push(&ids, g);
+    }
+    struct rights_plan plan = {.unit = rc->gang, .victims = ids.at, .nvictims = ids.n,
+                               .within_any = s->policy.within == WITHIN_ANY};
     bool legal = rights_judge(&pool, &s->owed.e, &use, &plan, &at) == RIGHTS_LEGAL;
     rights_use_done(&use);
     vec_done(&ids);
