@@ -258,6 +258,51 @@ static const char *job_state(const struct player *p, const struct sim_job *j)
     return j->alive ? "running" : "pending";
 }
 
+/* Of all its gangs together; a promise is that of the first that has one. */
+static bool is_held(const struct sim_job *j, uint32_t node)
+{
+    for (uint32_t i = 0; i < j->gangs.n; i++)
+        for (uint32_t k = 0; k < j->gangs.at[i].nheld; k++)
+            if (j->gangs.at[i].held[k] == node)
+                return true;
+    return false;
+}
+
+static void want_plans(struct verdict *v, const struct expectation *e,
+                       const struct sim_job *j)
+{
+    const struct player *p = v->p;
+    const struct sim_gang *first = NULL;
+    uint32_t held = 0, ending = 0;
+    for (uint32_t i = 0; i < j->gangs.n; i++) {
+        const struct sim_gang *g = &j->gangs.at[i];
+        if (e->copy != NOBODY && e->copy != g->copy)
+            continue;
+        held += g->nheld;
+        first = first || !g->reserved ? first : g;
+        for (uint32_t k = 0; e->held_on && k < g->nheld; k++) {
+            const struct ynode *m = e->held_on->first;
+            while (m && node_index(p, m->text) != g->held[k])
+                m = m->next;
+            if (!m)
+                differs(v, "room kept on " STR_FMT, STR_ARG(p->nodes[g->held[k]].name));
+        }
+    }
+    for (uint32_t i = 0; i < j->tasks.n; i++)
+        ending += p->tasks.at[j->tasks.at[i]].state == AT_ENDING;
+    for (const struct ynode *m = e->held_on ? e->held_on->first : NULL; m; m = m->next)
+        if (!is_held(j, node_index(p, m->text)))
+            differs(v, "no room is kept on " STR_FMT, STR_ARG(m->text));
+    want_range(v, "evictions", &e->evictions, j->evictions);
+    want_range(v, "tasks evicted", &e->evicted, j->evicted);
+    want_range(v, "ending", &e->ending, ending);
+    want_range(v, "places kept", &e->holds, held);
+    if ((e->promised.given || e->forecast.given) && !first)
+        differs(v, "it has no reservation");
+    want_range(v, "promised", &e->promised, first ? first->by : 0);
+    want_range(v, "forecast", &e->forecast, first ? first->forecast : 0);
+}
+
 static void job_check(struct verdict *v, const struct expectation *e)
 {
     const struct player *p = v->p;
@@ -292,6 +337,7 @@ static void job_check(struct verdict *v, const struct expectation *e)
     want_devices(v, e, j);
     want_ranks(v, e, j);
     want_reason(v, e, j);
+    want_plans(v, e, j);
 }
 
 static void jobs_check(struct verdict *v, const struct expectation *e)
@@ -354,7 +400,7 @@ static void counts_check(struct verdict *v, const struct expectation *e)
     int64_t now[COUNTS_MAX];
     player_counts(v->p, now);
     for (uint32_t i = 0; count_names[i]; i++) {
-        bool level = i >= 7; /* jobs, pending, claims, pending_gpus: as they are */
+        bool level = i >= COUNTS_SINCE; /* as they are */
         want_range(v, count_names[i], &e->counts[i],
                    now[i] - (level ? 0 : v->p->marks[i]));
     }

@@ -412,6 +412,8 @@ static int job_facts(struct scenario *sc, const struct ynode *n, struct job_plan
     static const char *const hows[] = {"none", "self", "asked", NULL};
     struct job_spec *s = &j->spec;
     const struct ynode *priority = ynode_get(n, "priority");
+    const struct ynode *may_go = ynode_get(n, "preemptible");
+    bool preemptible = false;
     int64_t prio = 0;
     int rc;
     s->queue = words_add(&sc->words, STR("main"));
@@ -426,21 +428,28 @@ static int job_facts(struct scenario *sc, const struct ynode *n, struct job_plan
         (rc = get_u32(n, "tries", 1000000, &s->tries, err)) ||
         (rc = get_time(n, "backoff", &s->backoff_us, err)) ||
         (rc = get_time(n, "expected", &s->expected_us, err)) ||
-        (rc = get_time(n, "limit", &s->time_limit_us, err)))
+        (rc = get_time(n, "limit", &s->time_limit_us, err)) ||
+        (rc = get_time(n, "save", &s->ckpt_save_us, err)) ||
+        (rc = get_time(n, "restore", &s->ckpt_restore_us, err)) ||
+        (rc = get_time(n, "protect", &s->protect_us, err)) ||
+        (may_go && (rc = ynode_bool(may_go, &preemptible, err))))
         return rc;
+    s->preemptible = preemptible;
     s->priority = (int32_t)prio;
-    j->run_us = NEVER;
-    return get_time(n, "runs", &j->run_us, err);
+    j->run_us = j->stop_us = NEVER;
+    rc = get_time(n, "runs", &j->run_us, err);
+    return rc ? rc : get_time(n, "ends_in", &j->stop_us, err);
 }
 
 int job_read(struct scenario *sc, const struct ynode *n, struct job_plan *ret,
              struct err *err)
 {
-    static const char *const keys[] = {"name",       "queue",    "user",    "priority",
-                                       "kind",       "on_loss",  "success", "tries",
-                                       "backoff",    "expected", "limit",   "runs",
-                                       "repeat",     "gang",     "pods",    "groups",
-                                       "checkpoint", NULL};
+    static const char *const keys[] = {"name",        "queue",    "user",    "priority",
+                                       "kind",        "on_loss",  "success", "tries",
+                                       "backoff",     "expected", "limit",   "runs",
+                                       "repeat",      "gang",     "pods",    "groups",
+                                       "checkpoint",  "save",     "restore", "protect",
+                                       "preemptible", "ends_in",  NULL};
     struct tree_read *t = arena_zero(&sc->arena, sizeof *t);
     struct err why = {0};
     t->sc = sc;

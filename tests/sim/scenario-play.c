@@ -57,11 +57,22 @@ void player_counts(const struct player *p, int64_t counts[COUNTS_MAX])
 {
     struct sched_counts c;
     sched_counts(p->s, &c);
-    const int64_t all[] = {(int64_t)p->nrecords,      (int64_t)c.questions,
-                           (int64_t)c.launches,       (int64_t)c.stops,
-                           (int64_t)c.says,           (int64_t)c.passes,
-                           (int64_t)c.noops,          c.jobs,
-                           c.pending_gangs,           c.claims,
+    const int64_t all[] = {(int64_t)p->nrecords,
+                           (int64_t)c.questions,
+                           (int64_t)c.launches,
+                           (int64_t)c.stops,
+                           (int64_t)c.says,
+                           (int64_t)c.passes,
+                           (int64_t)c.noops,
+                           p->evictions,
+                           p->holds,
+                           p->plans,
+                           p->launches + p->stops + p->holds,
+                           p->borders,
+                           p->would,
+                           c.jobs,
+                           c.pending_gangs,
+                           c.claims,
                            c.pending_gpu_milli / 1000};
     memcpy(counts, all, sizeof all);
 }
@@ -122,10 +133,12 @@ static void decide(struct player *p)
         if (audit_record(p->audit, r, &err))
             trouble(p, "%s", err.text);
         show(p, r);
-        if (r->kind == DE_LAUNCH)
+        if (r->kind == DE_LAUNCH && !r->would)
             whole_check(p, r);
         world_act(p, r);
     }
+    plans_check(p);
+    p->borders += p->out.list.n > 0;
 }
 
 /* What the world owes at this instant. */

@@ -288,6 +288,17 @@ static int saved_step(struct scenario *sc, const struct ynode *n, struct step *s
     return rc ? rc : get_text(n, "job", &st->name, err);
 }
 
+static int budget_step(struct scenario *sc, const struct ynode *n, struct step *st,
+                       struct err *err)
+{
+    static const char *const keys[] = {"job", "allowed", NULL};
+    int rc = ynode_only(n, keys, err);
+    (void)sc;
+    if (rc || (rc = get_text(n, "job", &st->name, err)))
+        return rc;
+    return get_u32(n, "allowed", JOB_SLOTS_MAX, &st->allowed, err);
+}
+
 static int answers_step(struct scenario *sc, const struct ynode *n, struct step *st,
                         struct err *err)
 {
@@ -382,6 +393,7 @@ static const struct verb {
     {"do", STEP_DO, do_step},
     {"foreign", STEP_FOREIGN, foreign_step},
     {"saved", STEP_SAVED, saved_step},
+    {"budget", STEP_BUDGET, budget_step},
     {"world", STEP_WORLD, answers_step},
     {"restart", STEP_RESTART, bare_step},
     {"mark", STEP_MARK, bare_step},

@@ -5,9 +5,12 @@
 
 #include "scenario.h"
 
-const char *const count_names[] = {"records", "questions", "launches",     "stops",
-                                   "says",    "passes",    "noops",        "jobs",
-                                   "pending", "claims",    "pending_gpus", NULL};
+const char *const count_names[] = {"records", "questions",    "launches",
+                                   "stops",   "says",         "passes",
+                                   "noops",   "evictions",    "holds",
+                                   "plans",   "decisions",    "borders",
+                                   "would",   "jobs",         "pending",
+                                   "claims",  "pending_gpus", NULL};
 
 /* 3, or {least: 2, most: 4}. */
 static int get_range(const struct ynode *map, const char *key, struct range *r,
@@ -91,6 +94,23 @@ static int level_known(struct scenario *sc, const struct ynode *map, word_t leve
                      STR_ARG(words_text(&sc->words, level)));
 }
 
+/* Who went for it, what is kept for it and until when, and how it is itself a victim.
+ */
+static int plan_fields(struct scenario *sc, const struct ynode *n,
+                       struct expectation *e, struct err *err)
+{
+    int rc;
+    if ((rc = get_range(n, "evictions", &e->evictions, err)) ||
+        (rc = get_range(n, "evicted", &e->evicted, err)) ||
+        (rc = get_range(n, "ending", &e->ending, err)) ||
+        (rc = get_range(n, "holds", &e->holds, err)) ||
+        (rc = get_times(n, "promised", &e->promised, err)) ||
+        (rc = get_times(n, "forecast", &e->forecast, err)) ||
+        (rc = list_of(n, "held_on", YNODE_LIST, &e->held_on, err)))
+        return rc;
+    return names_known(sc, e->held_on, err);
+}
+
 static int job_item(struct scenario *sc, const struct ynode *n, struct expectation *e,
                     struct err *err)
 {
@@ -100,7 +120,8 @@ static int job_item(struct scenario *sc, const struct ynode *n, struct expectati
                                        "at_level", "need",    "have",       "devices",
                                        "ranks",    "started", "launches",   "stops",
                                        "says",     "names",   "node_count", "about",
-                                       NULL};
+                                       "ending",   "holds",   "held_on",    "promised",
+                                       "forecast", "evicted", "evictions",  NULL};
     static const char *const states[] = {"pending", "running", "over", NULL};
     static const char *const along[] = {"", "along", NULL};
     uint8_t state = 0, ranks = 0;
@@ -121,6 +142,7 @@ static int job_item(struct scenario *sc, const struct ynode *n, struct expectati
         (rc = get_range(n, "launches", &e->launches, err)) ||
         (rc = get_range(n, "stops", &e->stops, err)) ||
         (rc = get_range(n, "says", &e->says, err)) ||
+        (rc = plan_fields(sc, n, e, err)) ||
         (rc = get_times(n, "started", &e->started, err)) ||
         (rc = get_word(sc, n, "level", &e->level, err)) ||
         (rc = level_known(sc, n, e->level, err)) ||

@@ -143,7 +143,8 @@ static struct sim_gang *gang_of(struct player *p, struct sim_job *j, uint16_t gr
     for (uint32_t i = 0; i < j->gangs.n; i++)
         if (j->gangs.at[i].group == group && j->gangs.at[i].copy == copy)
             return &j->gangs.at[i];
-    vec_push(&j->gangs, (struct sim_gang){.group = group, .copy = copy});
+    vec_push(&j->gangs,
+             (struct sim_gang){.group = group, .copy = copy, .earliest_by = NEVER});
     return &j->gangs.at[j->gangs.n - 1];
 }
 
@@ -160,6 +161,7 @@ static void task_state(struct player *p, uint32_t id, uint8_t state)
     }
     if (state != AT_OVER)
         return;
+    t->over = p->now;
     j->alive--;
     gang_of(p, j, t->group, t->copy)->alive--;
     struct shape sh = task_shape(p, t);
@@ -223,6 +225,7 @@ static void on_launch(struct player *p, const struct record *r)
         j->started = p->now;
     struct sim_gang *g = gang_of(p, j, r->launch.gang.group, r->launch.gang.copy);
     g->waits = false;
+    plan_launch(p, g, r);
     for (uint32_t i = 0; i < r->launch.nseats; i++) {
         const struct seat *seat = &r->launch.seats[i];
         struct sim_task t = {.job = job,
@@ -235,7 +238,9 @@ static void on_launch(struct player *p, const struct record *r)
                              .launch = r->launch.launch,
                              .devs = seat->devs,
                              .slices = seat->slices,
-                             .alt = seat->alt};
+                             .alt = seat->alt,
+                             .since = NEVER,
+                             .over = NEVER};
         vec_push(&p->tasks, t);
         vec_push(&j->tasks, p->tasks.n - 1);
         j->alive++;
@@ -256,6 +261,7 @@ static void on_stop(struct player *p, const struct record *r)
         const struct task_ref *ref = &r->stop.tasks[i];
         uint32_t job = strmap_get(&p->job_ids, ref->gang.job);
         struct sim_job *j = job == MAP_NONE ? NULL : &p->jobs.at[job];
+        int64_t end_us = j && j->plan->stop_us != NEVER ? j->plan->stop_us : p->stop_us;
         if (j && i == 0)
             j->stops++;
         for (uint32_t k = 0; j && k < j->tasks.n; k++) {
@@ -267,15 +273,19 @@ static void on_stop(struct player *p, const struct record *r)
                 continue;
             task_state(p, id, AT_ENDING);
             if (!p->manual)
-                later(p, p->now + p->stop_us,
-                      (struct action){id, AT_OVER, ENDED_KILLED});
+                later(p, p->now + end_us, (struct action){id, AT_OVER, ENDED_KILLED});
         }
     }
+    plan_stop(p, r);
 }
 
 void world_act(struct player *p, const struct record *r)
 {
     uint32_t job;
+    if (r->would) { /* nobody carries it out */
+        p->would++;
+        return;
+    }
     switch (r->kind) {
     case DE_LAUNCH: on_launch(p, r); return;
     case DE_STOP: on_stop(p, r); return;
@@ -289,7 +299,15 @@ void world_act(struct player *p, const struct record *r)
         g->why = r->why;
         p->jobs.at[job].says++;
         return;
-    default: return; /* room held, checkpoints asked for, marks: nothing to do here */
+    case DE_HOLD:
+        job = strmap_get(&p->job_ids, r->hold.gang.job);
+        if (job != MAP_NONE)
+            plan_hold(p,
+                      gang_of(p, &p->jobs.at[job], r->hold.gang.group,
+                              r->hold.gang.copy),
+                      r);
+        return;
+    default: return; /* checkpoints asked for, marks: nothing to do here */
     }
 }
 
@@ -467,6 +485,7 @@ static void step_node(struct player *p, const struct step *st)
 {
     uint32_t node = node_index(p, st->node);
     struct record r = {.kind = EV_NODE_GONE};
+    p->faults = p->faults || st->what != NODE_UP || st->gone;
     if (st->gone) {
         r.node_gone.node = st->node;
         fold_fact(p, &r);
@@ -515,6 +534,18 @@ static void step_foreign(struct player *p, const struct step *st)
     fold_fact(p, &r);
 }
 
+/* Room kept for a job that a person holds or cancels is nobody's any more. */
+static void person_acts(struct player *p, const struct step *st)
+{
+    uint32_t job = strmap_get(&p->job_ids, st->name);
+    if (job == MAP_NONE || (st->what != JOB_CANCEL && st->what != JOB_HOLD))
+        return;
+    for (uint32_t i = 0; i < p->jobs.at[job].gangs.n; i++) {
+        plan_forget(&p->jobs.at[job].gangs.at[i]);
+        p->jobs.at[job].gangs.at[i].earliest_by = NEVER;
+    }
+}
+
 void world_step(struct player *p, const struct step *st)
 {
     struct record r = {0};
@@ -525,6 +556,7 @@ void world_step(struct player *p, const struct step *st)
     case STEP_NODE: step_node(p, st); return;
     case STEP_FOREIGN: step_foreign(p, st); return;
     case STEP_DEVICE:
+        p->faults = true;
         r.kind = EV_DEVICE_SET;
         r.device_set.node = st->node;
         r.device_set.device = st->number;
@@ -536,12 +568,19 @@ void world_step(struct player *p, const struct step *st)
         r.job_do.job = st->name;
         r.job_do.verb = st->what;
         r.job_do.by = STR("somebody");
+        person_acts(p, st);
         fold_fact(p, &r);
         return;
     case STEP_SAVED:
         r.kind = EV_CHECKPOINT_SAVED;
         r.checkpoint_saved.job = st->name;
         r.checkpoint_saved.saved_at = p->now;
+        fold_fact(p, &r);
+        return;
+    case STEP_BUDGET:
+        r.kind = EV_BUDGET_SET;
+        r.budget_set.job = st->name;
+        r.budget_set.allowed = st->allowed;
         fold_fact(p, &r);
         return;
     case STEP_WORLD:

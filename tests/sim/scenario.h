@@ -36,6 +36,7 @@ struct range {
 struct job_plan {
     struct job_spec spec;
     int64_t run_us; /* each task ends so long after it began to run; NEVER: when told */
+    int64_t stop_us; /* ... and so long after it is stopped; NEVER: as the world says */
 };
 
 /* One expectation: every field that is given must hold. */
@@ -47,7 +48,8 @@ enum expect_kind {
     EXPECT_COUNTS,
     EXPECT_QUIET
 };
-enum { COUNTS_MAX = 12 };
+/* counts[] up to here are taken since the mark, from there on as they are. */
+enum { COUNTS_SINCE = 13, COUNTS_MAX = 18 };
 
 struct expectation {
     enum expect_kind kind;
@@ -58,9 +60,10 @@ struct expectation {
     struct str state, because, why_level;
     struct range need, have;
     struct range tasks, running, gangs, node_count, launches, stops, says, started;
+    struct range evictions, evicted, ending, holds, promised, forecast;
     struct range all_pending, all_running, all_over;
     struct range gpus_free;
-    const struct ynode *nodes, *devices, *domain_names;
+    const struct ynode *nodes, *devices, *domain_names, *held_on;
     word_t level; /* of the job's domains, or of the free ones */
     struct range domains, each;
     bool ranks; /* grow along the topology */
@@ -81,6 +84,7 @@ enum step_kind {
     STEP_DO,
     STEP_FOREIGN,
     STEP_SAVED,
+    STEP_BUDGET, /* how many of a job may still be disrupted */
     STEP_WORLD,
     STEP_RESTART, /* the core is saved, thrown away and loaded */
     STEP_MARK,    /* counts start from here */
@@ -100,7 +104,8 @@ struct step {
     uint32_t number; /* device, launch */
     uint8_t what;    /* state, verb, class, how or phase */
     bool lose, gone, replace, gated, has_shape;
-    int64_t wait_us; /* refuse: try again after; world: start, stop */
+    uint32_t allowed; /* budget */
+    int64_t wait_us;  /* refuse: try again after; world: start, stop */
     int64_t stop_us;
     uint32_t nexpect;
     const struct expectation *expect;
@@ -154,7 +159,8 @@ struct sim_task {
     uint64_t launch, devs;
     uint16_t slices;
     uint8_t state, alt;
-    int64_t since; /* running */
+    int64_t since; /* running; NEVER */
+    int64_t over;  /* since then; NEVER */
 };
 
 struct sim_gang { /* a gang that was heard of: in a launch, or in a reason */
@@ -162,7 +168,12 @@ struct sim_gang { /* a gang that was heard of: in a launch, or in a reason */
     uint32_t copy;
     bool waits; /* its last word was a reason */
     struct why why;
-    uint32_t alive; /* tasks issued, running or ending */
+    uint32_t alive;       /* tasks issued, running or ending */
+    bool reserved;        /* what is kept is a reservation */
+    uint32_t nheld;       /* seats kept for it: behind who ends, or as a reservation */
+    uint32_t *held;       /* their nodes; in the arena of the scenario */
+    int64_t by, forecast; /* of its reservation; 0: none promised, none made */
+    int64_t earliest_by;  /* the best that it was promised; NEVER */
 };
 
 struct sim_job {
@@ -171,7 +182,8 @@ struct sim_job {
     VEC(struct sim_gang) gangs;
     VEC(uint64_t) launches; /* in order */
     uint32_t stops, says, alive, running;
-    int64_t submitted, started; /* NEVER: not yet */
+    uint32_t evictions, evicted; /* stops for somebody else, and tasks in them */
+    int64_t submitted, started;  /* NEVER: not yet */
 };
 
 struct node_room { /* what our tasks and foreign pods take on a node */
@@ -205,7 +217,10 @@ struct player {
     struct node_desc *nodes; /* as last described */
     VEC(struct action) todo; /* what the world still owes */
     struct heap queue;
-    uint32_t launches, stops;
+    uint32_t launches, stops, evictions, holds, would;
+    uint32_t borders;          /* at which something was decided */
+    uint32_t plans;            /* that stop somebody */
+    bool faults;               /* something broke: no promise holds */
     int64_t marks[COUNTS_MAX]; /* counts at the last mark */
     uint32_t mark_launches, mark_stops;
     bool manual;
@@ -233,6 +248,13 @@ bool task_is_picked(const struct player *p, const struct sim_task *t,
                     const struct picked *w);
 void trouble(struct player *p, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* scenario-plans.c: what is kept and promised, and who goes for it */
+void plan_forget(struct sim_gang *g);
+void plan_hold(struct player *p, struct sim_gang *g, const struct record *r);
+void plan_launch(struct player *p, struct sim_gang *g, const struct record *r);
+void plan_stop(struct player *p, const struct record *r); /* after the book of tasks */
+void plans_check(struct player *p);                       /* of one border */
 
 /* scenario.c: lines of TAP, and remarks */
 bool report(bool good, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
