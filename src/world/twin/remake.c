@@ -23,6 +23,7 @@ struct maker_gang {
     int64_t since;       /* works since; NEVER: it does not */
     int64_t launched_at; /* first launch; NEVER: none yet */
     int64_t saved_us;    /* work that was safe when it last stopped */
+    int64_t most_us;     /* that it had ever done, safe or not */
     int64_t work_us;     /* when it was over */
     uint32_t attempts;
     bool over, cut; /* cut: it ended otherwise than by itself */
@@ -144,12 +145,14 @@ static void gang_ends(struct maker *k, struct remade_job *j, struct maker_gang *
     int64_t safe = 0, done = 0;
     if (g->since != NEVER)
         done = work_in(j->spec, k->now - g->since, &safe);
+    if (g->saved_us + done > g->most_us)
+        g->most_us = g->saved_us + done;
     if (over) {
-        g->work_us = g->saved_us + done;
+        g->work_us = by_itself ? g->saved_us + done : g->most_us;
         g->over = true;
         g->cut = !by_itself;
         j->end = k->now;
-    } else if (g->since != NEVER) {
+    } else {
         g->saved_us += safe;
     }
     g->since = NEVER;
@@ -398,6 +401,7 @@ static void settle_job(struct maker *k, struct remade_job *j)
             us = g->saved_us;
             if (g->since != NEVER)
                 us += work_in(j->spec, k->now - g->since, &safe);
+            us = us > g->most_us ? us : g->most_us;
         }
         open |= !g->over;
         cut |= g->cut;
