@@ -1,9 +1,9 @@
-/* resim.c - `muster resim`: a recorded run again under other policies, with the gap
- * beside it
+/* resim.c - `muster resim`: a recorded run again, under other policies
  *
  * The policy of the record goes first, through the twin that was made of the record:
  * what differs then from the record is the twin's own gap, and every answer for another
- * policy is to be read beside it. SPDX-License-Identifier: Apache-2.0 */
+ * policy is to be read beside it.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* why.c - `muster why`: what a job does at a moment, and what was decided about it
- * until then SPDX-License-Identifier: Apache-2.0 */
+/* why.c - `muster why`: what a job does, and what was decided about it until then
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

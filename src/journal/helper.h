@@ -1,8 +1,8 @@
 /* helper.h - a thread that writes and syncs what it is handed, in that order
  * While it waits for the disk the loop fills the next batch. Without the thread (each)
  * the same work is done at once, by the caller. What has failed once is never tried
- * again: all that comes later fails with the same words. SPDX-License-Identifier:
- * Apache-2.0 */
+ * again: all that comes later fails with the same words.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef MUSTER_HELPER_H
 #define MUSTER_HELPER_H
 

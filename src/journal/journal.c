@@ -4,9 +4,11 @@
  * the helper is idle it gets `fill` and syncs it. A segment is preallocated and its
  * head is on disk before its first frame, and the last segment is on disk to its end
  * before the next one is made, so a torn tail can only be in the last segment, and is
- * one batch at most. When no room is left for a new segment the reserve is given back
- * to the disk and the next, smaller segment is made of it: from then on the journal is
- * tight. SPDX-License-Identifier: Apache-2.0 */
+ * one batch at most.
+ *
+ * When no room is left for a new segment the reserve is given back to the disk and the
+ * next, smaller segment is made of it: from then on the journal is tight.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "journal/journal.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
-/* resume.h - the state out of a journal: newest snapshot, then a fold of what came
- * after SPDX-License-Identifier: Apache-2.0 */
+/* resume.h - the state out of a journal: the newest snapshot, and a fold of the rest
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef MUSTER_RESUME_H
 #define MUSTER_RESUME_H
 

@@ -1,6 +1,7 @@
-/* saying_job.h - sentences about a job: what it does, why it waits, what would become
- * of it No full stop, no newline; a job's name goes before them ("x" + "needs room
- * ..."). SPDX-License-Identifier: Apache-2.0 */
+/* saying_job.h - sentences about a job: what it does, why it waits, what becomes of it
+ *
+ * No full stop, no newline; a job's name goes before them ("x" + "needs room ...").
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef MUSTER_SAYING_JOB_H
 #define MUSTER_SAYING_JOB_H
 

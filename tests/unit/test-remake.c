@@ -1,11 +1,12 @@
-/* test-remake.c - what a journal says of the world: run times back into work, faults,
- * orders Two nodes of 4 GPUs. "a" has 300 s of work and a checkpoint every 60 s that
- * takes 5 s; its node fails from 150 s to 200 s. By then two cycles of 65 s are behind
- * it, so 120 s are safe. "b" ran on the other node until a person cancelled it at 90 s,
- * so "a" goes there at once, restores for 10 s, and has 180 s to do: three stretches of
- * 60 s with two pauses between them (none at the very end), so it ends at 160 + 190 =
- * 350 s. "c" asks for 8 GPUs on a node and never runs. SPDX-License-Identifier:
- * Apache-2.0 */
+/* test-remake.c - what a journal says of the world: run times, faults, orders
+ *
+ * Two nodes of 4 GPUs. "a" has 300 s of work and a checkpoint every 60 s that takes
+ * 5 s; its node fails from 150 s to 200 s. By then two cycles of 65 s are behind it, so
+ * 120 s are safe. "b" ran on the other node until a person cancelled it at 90 s, so "a"
+ * goes there at once, restores for 10 s, and has 180 s to do: three stretches of 60 s
+ * with two pauses between them (none at the very end), so it ends at 160 + 190 = 350 s.
+ * "c" asks for 8 GPUs on a node and never runs.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "tap.h"
 
 #include <dirent.h>

@@ -1,13 +1,13 @@
-/* remake.h - a twin out of a journal: what the record says of the world, without the
- * decisions
+/* remake.h - a twin out of a journal: the record's world without its decisions
  *
  *   kept            jobs as they were submitted and changed, nodes, devices, budgets
  *   into the truth  how long tasks ran becomes the work that is hidden from the core;
  *                   cut short, it is a lower bound (censored)
  *   made anew       what was decided, and all that the world answered to it
- *   kept, marked    people's orders and other schedulers' pods, which may have been
- * reactions to the policy of then Times are shifted: the record begins at 0.
- * SPDX-License-Identifier: Apache-2.0 */
+ *   kept, marked    people's orders, other schedulers' pods: perhaps reactions to the
+ *                   policy of then
+ *
+ * Times are shifted: the record begins at 0. SPDX-License-Identifier: Apache-2.0 */
 #ifndef MUSTER_REMAKE_H
 #define MUSTER_REMAKE_H
 
