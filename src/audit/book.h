@@ -74,6 +74,7 @@ struct bgang {
     bool whole;                      /* all its members run, or are done */
     bool over, waits, pends, failed; /* pends: waits and may be tried */
     bool said;
+    bool quota_idle; /* pends, and its last word is that its quota is used up */
     bool up;       /* was whole, and has lost nobody since */
     bool raised;   /* below a new minimum, and not whole since */
     bool short_;   /* below its minimum while it holds room */
@@ -178,6 +179,7 @@ struct audit {
     VEC(struct bgang *) launched; /* gangs of the pass at hand; NULL: gone since */
 
     uint32_t unsaid;         /* waiting gangs without a reason */
+    int64_t quota_milli;     /* ... of these, gangs that a quota refused */
     int64_t pending_milli;   /* GPUs that pending gangs want at least */
     struct heap deadlines;   /* (until, gang key) of gangs that are short */
     struct heap backoffs;    /* (not before, gang key) of gangs that wait for it */

@@ -82,12 +82,21 @@ static bool may_try(const struct audit *a, const struct bgang *g)
     return bgang_is_complete(g);
 }
 
+static void count_quota(struct audit *a, struct bgang *g)
+{
+    bool is = g->pends && g->said && g->why.code == WHY_QUOTA;
+    if (is != g->quota_idle)
+        a->quota_milli += is ? wants_milli(g) : -wants_milli(g);
+    g->quota_idle = is;
+}
+
 static void set_pends(struct audit *a, struct bgang *g, bool pends)
 {
     if (g->pends == pends)
         return;
     g->pends = pends;
     a->pending_milli += pends ? wants_milli(g) : -wants_milli(g);
+    count_quota(a, g);
 }
 
 void bgang_unpend(struct audit *a, struct bgang *g)
@@ -100,6 +109,7 @@ void bgang_unsay(struct audit *a, struct bgang *g)
     if (g->waits && g->said)
         a->unsaid++;
     g->said = false;
+    count_quota(a, g);
 }
 
 void bgang_say(struct audit *a, struct bgang *g, const struct why *why)
@@ -108,6 +118,7 @@ void bgang_say(struct audit *a, struct bgang *g, const struct why *why)
         a->unsaid--;
     g->said = true;
     g->why = *why;
+    count_quota(a, g);
 }
 
 static void set_waits(struct audit *a, struct bgang *g, bool waits)
@@ -118,6 +129,7 @@ static void set_waits(struct audit *a, struct bgang *g, bool waits)
         g->waits = true;
         g->said = false;
         a->unsaid++;
+        count_quota(a, g);
         return;
     }
     if (!g->said)

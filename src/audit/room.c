@@ -233,7 +233,10 @@ void room_advance(struct audit *a, int64_t at)
         }
         unsigned __int128 asked = (unsigned __int128)(uint64_t)a->pending_milli * dt;
         asked = asked < all ? asked : all; /* idle beyond what waits is not asked for */
-        a->ledger.sum[LEDGER_FRAGMENTED] += asked;
+        unsigned __int128 quota = (unsigned __int128)(uint64_t)a->quota_milli * dt;
+        quota = quota < asked ? quota : asked;
+        a->ledger.sum[LEDGER_QUOTA_IDLE] += quota;
+        a->ledger.sum[LEDGER_FRAGMENTED] += asked - quota;
         a->ledger.sum[LEDGER_NO_DEMAND] += all - asked;
     }
     a->ledger.capacity += (unsigned __int128)(uint64_t)a->capacity_milli * dt;

@@ -4,8 +4,8 @@
  * beyond the capacity; then what is idle: faulty (the node is down, unknown or unsynced, or
  * the device is not ok), else drained (drained, or cordoned by us); the rest of the whole
  * cluster is `fragmented` as far as gangs wait that ask for so much (at their minimum: it is
- * there, and they cannot use it or may not start), and `no demand` beyond that (quota-idle
- * comes with quotas); unattributed while the world is unsynced.
+ * there, and they cannot use it or may not start), of that `quota-idle` as far as those ask whom
+ * a quota refused, and `no demand` beyond that; unattributed while the world is unsynced.
  * So the causes sum to capacity x time by construction. O(1) a change.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
@@ -25,7 +25,10 @@ void account_pass(struct sched *s, int64_t at)
         int to = c;
         if (c == IDLE_OK && s->synced) { /* what waits could use so much, and not more */
             int64_t wanted = milli < s->pending_milli ? milli : s->pending_milli;
-            s->ledger.sum[LEDGER_FRAGMENTED] += (unsigned __int128)(uint64_t)wanted *
+            int64_t quota = wanted < s->quota_milli ? wanted : s->quota_milli;
+            s->ledger.sum[LEDGER_QUOTA_IDLE] += (unsigned __int128)(uint64_t)quota *
+                                                (uint64_t)dt;
+            s->ledger.sum[LEDGER_FRAGMENTED] += (unsigned __int128)(uint64_t)(wanted - quota) *
                                                 (uint64_t)dt;
             milli -= wanted;
             to = LEDGER_NO_DEMAND;

@@ -193,6 +193,7 @@ static void remember_refusal(struct sched *s, uint32_t gang, const struct why *w
     struct gang *g = &s->gangs.at[gang];
     g->said = true;
     g->why = *why;
+    gang_count_quota(s, gang);
     g->tried_epoch = s->free_epoch;
     int64_t due_at = gang_due_at(s, g);
     if (due_at != INT64_MAX && g->phase == GANG_PENDING)

@@ -376,6 +376,16 @@ static void demand(struct sched *s, uint32_t gang, int sign)
     s->pending_milli += sign * (int64_t)r->min_milli;
 }
 
+void gang_count_quota(struct sched *s, uint32_t gang)
+{
+    struct gang *g = &s->gangs.at[gang];
+    bool is = g->lane != NONE && g->said && g->why.code == WHY_QUOTA;
+    if (is == g->quota_idle)
+        return;
+    g->quota_idle = is;
+    s->quota_milli += (is ? 1 : -1) * (int64_t)gang_root(s, g)->min_milli;
+}
+
 void gang_pend(struct sched *s, uint32_t gang)
 {
     uint32_t lane = lane_of(s, gang);
@@ -413,6 +423,7 @@ void gang_unpend(struct sched *s, uint32_t gang)
     lane_leave(s, lane);
     lane_remove(s, &s->lanes.at[lane], gang);
     g->lane = NONE;
+    gang_count_quota(s, gang);
     lane_touch(s, lane);
     demand(s, gang, -1);
 }

@@ -523,6 +523,7 @@ static void io_numbers(struct io *io, struct sched *s)
     FIELD(io, s->ledger);
     FIELD(io, s->ledger_at);
     FIELD(io, s->pending_milli);
+    FIELD(io, s->quota_milli);
     FIELD(io, s->n_pending);
     FIELD(io, s->n_jobs);
     FIELD(io, s->n_claims);

@@ -129,6 +129,7 @@ struct gang {
     bool live, attention, said, failed;
     bool reserved;         /* pending, with planned claims that are a reservation */
     bool half;             /* launched pod by pod, and not whole yet */
+    bool quota_idle;       /* pending, and what it last said is that its quota is used up */
     bool due;              /* has waited for reserve_after */
     bool behind;           /* all it holds is room of others who end: nothing was launched */
     bool right;            /* its minimum is in K1 (rights.h), as last computed */
@@ -283,6 +284,7 @@ struct sched {
     struct ledger ledger;
     int64_t ledger_at;
     int64_t pending_milli, used_milli;
+    int64_t quota_milli;       /* of pending: asked for by gangs that a quota refused */
     uint32_t n_pending, n_jobs, n_claims;
 
     struct sched_counts counts;
@@ -472,6 +474,12 @@ static inline bool claim_is_reserved(const struct sched *s, const struct claim *
 {
     return c->phase == CLAIM_PLANNED && c->gang != NONE && s->gangs.at[c->gang].reserved;
 }
+/* A plan's: some of its room is still somebody's who ends. What is free of it is guarded. */
+static inline bool claim_waits(const struct sched *s, const struct claim *c)
+{
+    return c->phase == CLAIM_PLANNED && c->gang != NONE && !c->taken &&
+           c->use.node != NODE_NONE && !s->gangs.at[c->gang].reserved;
+}
 static inline bool node_is_reserved(const struct sched *s, uint32_t node)
 {
     return node < s->reserved_at.n && s->reserved_at.at[node] > 0;
@@ -493,6 +501,7 @@ struct reservation *reserve_of(struct sched *s, uint32_t gang); /* NULL: has non
 /* pending.c */
 void gang_pend(struct sched *s, uint32_t gang);    /* into its lane */
 void gang_unpend(struct sched *s, uint32_t gang);
+void gang_count_quota(struct sched *s, uint32_t gang); /* after its say or its place changed */
 void gang_fall_due(struct sched *s, uint32_t gang); /* it has waited long enough */
 static inline int64_t gang_due_at(const struct sched *s, const struct gang *g)
 {
