@@ -100,14 +100,14 @@ static void planned_rise(struct sched *s, uint32_t node)
         uint32_t best = NONE;
         for (uint32_t i = s->node_claims.at[node]; i != NONE; i = s->claims.at[i].next) {
             const struct claim *c = &s->claims.at[i];
-            if (!c->taken && c->phase == CLAIM_PLANNED && !claim_is_reserved(s, c) &&
-                use_fits(s->cluster, &c->use) &&
+            if (claim_waits(s, c) && use_fits(s->cluster, &c->use) &&
                 (best == NONE || planned_before(s, i, best)))
                 best = i;
         }
         if (best == NONE)
             return;
         room_take(s, &s->claims.at[best]);
+        reserve_count(s, node, -1);
     }
 }
 
@@ -181,6 +181,29 @@ void claim_ungrab(struct sched *s, uint32_t id)
     room_give(s, &s->claims.at[id]);
 }
 
+/* A plan's claim takes its room, or waits for it and guards what is free. */
+static void plan_join(struct sched *s, uint32_t id)
+{
+    uint32_t node = s->claims.at[id].use.node;
+    if (node_is_reserved(s, node))
+        reserve_lift_node(s, node);
+    if (!claim_grab(s, id))
+        reserve_count(s, node, 1);
+    if (node_is_reserved(s, node))
+        reserve_settle_node(s, node);
+}
+
+/* It is about to be none that waits; the node is to be settled again. */
+static bool plan_leave(struct sched *s, uint32_t id)
+{
+    const struct claim *c = &s->claims.at[id];
+    if (!claim_waits(s, c))
+        return false;
+    reserve_lift_node(s, c->use.node);
+    reserve_count(s, c->use.node, -1);
+    return true;
+}
+
 /* In its slot, on no list yet. */
 static uint32_t claim_new(struct sched *s, uint32_t gang, uint32_t slot, uint8_t phase)
 {
@@ -220,8 +243,8 @@ static void claim_settle(struct sched *s, uint32_t id, const struct use *u, stru
         c->where_len = (uint32_t)where.len;
     } else if (c->phase != CLAIM_PLANNED) {
         room_take_over(s, id);
-    } else if (!claim_is_reserved(s, c) && use_fits(s->cluster, u)) {
-        room_take(s, c);
+    } else if (!claim_is_reserved(s, c)) {
+        plan_join(s, id);
     }
     if (s->scratch_future)
         future_claim(s, id);
@@ -259,7 +282,7 @@ void claim_place(struct sched *s, uint32_t id, const struct use *u, struct str w
 {
     struct claim *c = &s->claims.at[id];
     uint32_t old = c->use.node;
-    bool had = c->taken;
+    bool had = plan_leave(s, id) || c->taken;
     node_unlink(s, id);
     room_give(s, c);
     free(c->where);
@@ -318,6 +341,7 @@ void claim_phase(struct sched *s, uint32_t id, uint8_t phase)
     struct claim *c = &s->claims.at[id];
     if (c->phase == phase)
         return;
+    plan_leave(s, id);
     count_in_gang(s, c, -1);
     run_ends(s, c);
     if (phase != CLAIM_ENDING)
@@ -372,6 +396,7 @@ void claim_free(struct sched *s, uint32_t id)
     struct claim *c = &s->claims.at[id];
     assert(c->live);
     uint32_t node = c->use.node;
+    plan_leave(s, id);
     node_unlink(s, id);
     room_give(s, c);
     count_in_gang(s, c, -1);
@@ -425,6 +450,10 @@ void claim_make_stray(struct sched *s, uint32_t id, struct str key)
 void claims_leave_node(struct sched *s, uint32_t node)
 {
     struct str name = cluster_node_name(s->cluster, node);
+    if (node_is_reserved(s, node)) {
+        reserve_lift_node(s, node);
+        s->reserved_at.at[node] = 0;
+    }
     while (node < s->node_claims.n && s->node_claims.at[node] != NONE) {
         uint32_t id = s->node_claims.at[node];
         struct use u = s->claims.at[id].use;

@@ -1,11 +1,13 @@
-/* reserve.c - what a reservation keeps: the fold side
+/* reserve.c - what reservations and plans keep: the fold side
  *
  * A reservation is a set of planned claims on the slots of a waiting gang, that lie over
  * what runs there now. What of a claim's devices is free is *guarded*: taken in the
  * cluster, so that no lane, board or pick sees it. When room on the node is freed the guard
  * grows; when all is there the claim itself is `taken`. On one node reservations come in the
  * order of their start, then of the queue, so what is guarded is a function of the claims
- * and not of the way they came. O(claims on the node) a change.
+ * and not of the way they came. A plan's claims lie over its victims and, on the same node,
+ * over what is free: until the last victim has gone that is guarded too, before what any
+ * reservation keeps. O(claims on the node) a change.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 
@@ -37,7 +39,7 @@ void reserve_lift_node(struct sched *s, uint32_t node)
 {
     for (uint32_t i = node_first_claim(s, node); i != NONE; i = s->claims.at[i].next) {
         struct claim *c = &s->claims.at[i];
-        if (!claim_is_reserved(s, c))
+        if (!claim_is_reserved(s, c) && !claim_waits(s, c))
             continue;
         struct use *g = guard_of(s, i);
         if (c->taken) {
@@ -73,7 +75,9 @@ static bool sooner(const struct sched *s, uint32_t a, uint32_t b)
         return ca->slot < cb->slot;
     const struct reservation *ra = reserve_of((struct sched *)s, ca->gang);
     const struct reservation *rb = reserve_of((struct sched *)s, cb->gang);
-    if (ra->start != rb->start)
+    if (!ra != !rb)
+        return !ra; /* plans, whose victims end already, before reservations */
+    if (ra && ra->start != rb->start)
         return ra->start < rb->start;
     return gang_before(s, ca->gang, cb->gang);
 }
@@ -83,42 +87,23 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b < 0 ? 0 : b;
 }
 
-/* As much of the claim's room as is free; whole devices, and CPU and memory beside them. */
+/* As much of the claim's room as is free: whole devices, and CPU and memory beside them; of a
+ * plan's claim those alone too. */
 static void guard_take(struct sched *s, uint32_t claim)
 {
     const struct claim *c = &s->claims.at[claim];
     const struct node *n = &s->cluster->nodes[c->use.node];
     struct use *g = guard_of(s, claim);
     uint64_t devs = c->use.mode == GPU_WHOLE ? c->use.devs & n->whole_free : 0;
-    if (!devs || !node_is_usable(n))
+    if ((!devs && claim_is_reserved(s, c)) || !node_is_usable(n))
         return;
-    *g = (struct use){.node = c->use.node, .mode = GPU_WHOLE, .gpu_milli = 1000, .devs = devs,
+    *g = (struct use){.node = c->use.node, .mode = devs ? GPU_WHOLE : GPU_NONE,
+                      .gpu_milli = devs ? 1000 : 0, .devs = devs,
                       .cpu_milli = least(c->use.cpu_milli, n->cpu_free),
                       .mem_bytes = least(c->use.mem_bytes, n->mem_free),
                       .slots = (uint32_t)least(c->use.slots, n->slots_free)};
     cluster_take(s->cluster, g);
     account_guard(s, g, 1);
-}
-
-void reserve_settle_node(struct sched *s, uint32_t node)
-{
-    uint32_t ids[64], n = 0;
-    for (uint32_t i = node_first_claim(s, node); i != NONE; i = s->claims.at[i].next) {
-        if (!claim_is_reserved(s, &s->claims.at[i]) || n == 64)
-            continue;
-        uint32_t at = n++;
-        for (; at > 0 && sooner(s, i, ids[at - 1]); at--)
-            ids[at] = ids[at - 1];
-        ids[at] = i;
-    }
-    for (uint32_t k = 0; k < n; k++) {
-        uint32_t gang = s->claims.at[ids[k]].gang;
-        if (node_is_usable(&s->cluster->nodes[node]) && claim_grab(s, ids[k]))
-            reserve_of(s, gang)->taken++;
-        else
-            guard_take(s, ids[k]);
-        changed(s, gang);
-    }
 }
 
 void reserve_count(struct sched *s, uint32_t node, int by)
@@ -130,6 +115,31 @@ void reserve_count(struct sched *s, uint32_t node, int by)
     if (by < 0 && s->reserved_at.at[node] == 0)
         return; /* the node was gone meanwhile */
     s->reserved_at.at[node] = (uint16_t)(s->reserved_at.at[node] + by);
+}
+
+void reserve_settle_node(struct sched *s, uint32_t node)
+{
+    uint32_t ids[64], n = 0;
+    for (uint32_t i = node_first_claim(s, node); i != NONE; i = s->claims.at[i].next) {
+        const struct claim *c = &s->claims.at[i];
+        if ((!claim_is_reserved(s, c) && !claim_waits(s, c)) || n == 64)
+            continue;
+        uint32_t at = n++;
+        for (; at > 0 && sooner(s, i, ids[at - 1]); at--)
+            ids[at] = ids[at - 1];
+        ids[at] = i;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t gang = s->claims.at[ids[k]].gang;
+        struct reservation *r = reserve_of(s, gang);
+        if (!node_is_usable(&s->cluster->nodes[node]) || !claim_grab(s, ids[k]))
+            guard_take(s, ids[k]);
+        else if (r)
+            r->taken++;
+        else
+            reserve_count(s, node, -1); /* it waits no longer */
+        changed(s, gang);
+    }
 }
 
 void reserve_border(struct sched *s)
@@ -217,7 +227,7 @@ void reserve_restore(struct sched *s)
 {
     for (uint32_t i = 0; i < s->claims.n; i++) {
         const struct claim *c = &s->claims.at[i];
-        if (c->live && claim_is_reserved(s, c))
+        if (c->live && (claim_is_reserved(s, c) || claim_waits(s, c)))
             reserve_count(s, c->use.node, 1);
     }
     uint64_t version = s->reserve_version; /* it counts changes, and this is none */
