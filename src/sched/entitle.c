@@ -368,6 +368,12 @@ bool entitle_raise(struct entitle *e, uint32_t leaf, const int64_t *size)
     return false;
 }
 
+void entitle_raise_again(struct entitle *e, uint32_t leaf, const int64_t *size)
+{
+    raise_path(e, leaf, size);
+    e->raised = leaf;
+}
+
 void entitle_unraise(struct entitle *e)
 {
     if (e->raised != UINT32_MAX)

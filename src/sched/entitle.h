@@ -93,6 +93,8 @@ bool entitle_run_all(struct entitle *e);
  * resources. Runs; true: done and kept until entitle_unraise, e->changed lists what
  * moved since the last run. False: nothing is raised. Only one turn at a time. */
 bool entitle_raise(struct entitle *e, uint32_t leaf, const int64_t *size);
+/* A turn that was given before a snapshot: raised unasked; the next run sees it. */
+void entitle_raise_again(struct entitle *e, uint32_t leaf, const int64_t *size);
 void entitle_unraise(struct entitle *e); /* the next run sees it */
 
 static inline bool entitle_is_leaf(const struct entitle *e, uint32_t n)

@@ -36,6 +36,7 @@ static uint32_t seat_claim(struct sched *s, uint32_t gang, const struct seat *se
     c->launch = launch;
     c->asked = c->ours = false;
     c->placed = true;
+    gang_slot(s, gang, slot)->flags &= ~(uint32_t)SLOT_HURT;
     c->retry_at = 0;
     return id;
 }
@@ -99,6 +100,10 @@ static void let_go(struct sched *s, uint32_t gang)
 
 static void fold_hold(struct sched *s, const struct record *r)
 {
+    if (r->hold.what == HOLD_SPARE) {
+        spares_fold(s, r);
+        return;
+    }
     uint32_t gang = gang_find(s, &r->hold.gang);
     if (gang == NONE || s->gangs.at[gang].phase == GANG_OVER) {
         noop(s);
@@ -182,8 +187,10 @@ static void fold_stop(struct sched *s, const struct record *r)
             continue;
         s->claims.at[id].ours = true;
         claim_phase(s, id, CLAIM_ENDING);
-        if (r->stop.mode == STOP_PREEMPT)
+        if (r->stop.mode == STOP_PREEMPT) {
             gang_shrink(s, gang); /* members above its minimum: it goes on without them */
+            s->gangs.at[gang].grows = true; /* until there is room that nobody waits for */
+        }
         gang_settle(s, gang);
     }
 }
@@ -195,7 +202,8 @@ static void remember_refusal(struct sched *s, uint32_t gang, const struct why *w
     g->why = *why;
     gang_count_quota(s, gang);
     g->tried_epoch = s->free_epoch;
-    int64_t due_at = gang_due_at(s, g);
+    int64_t due_at = gang_due_at(s, g), owed_at = owed_due_at(s, gang);
+    due_at = due_at < owed_at ? due_at : owed_at;
     if (due_at != INT64_MAX && g->phase == GANG_PENDING)
         gang_timer(s, gang, due_at > s->at ? due_at : s->at + 1);
     if (g->lane == NONE)
@@ -252,6 +260,7 @@ void fold_decision(struct sched *s, const struct record *r)
         }
         cluster_node_cordon(s->cluster, id, r->cordon.on);
         account_node(s, id);
+        spares_fact(s, id);
         lanes_wake(s, id);
         return;
     case DE_SAY:

@@ -406,8 +406,9 @@ static void settle(struct sched *s, uint32_t gang)
         g->launch_by = s->at + s->policy.repair_grace_us;
         gang_timer(s, gang, g->launch_by);
     }
-    if (gang_alive(g) + g->planned + g->done > g->target)
-        g->target = gang_alive(g) + g->planned + g->done;
+    uint32_t have = g->issued + g->running + g->planned + g->done; /* who ends is leaving */
+    if (have > g->target)
+        g->target = have;
     if (gang_succeeded(s, gang)) {
         if (gang_alive(g) == 0) {
             gang_over(s, gang);
@@ -535,9 +536,16 @@ static __attribute__((noinline)) void timers_fire(struct sched *s)
         g->timer = 0;
         if (g->phase == GANG_PENDING) {
             gang_wait(s, t.item);
+            if (owed_due_at(s, t.item) <= s->at)
+                owed_fall_due(s, t.item);
             int64_t due_at = gang_due_at(s, &s->gangs.at[t.item]);
+            int64_t owed_at = owed_due_at(s, t.item);
             if (due_at <= s->at)
                 gang_fall_due(s, t.item);
+            due_at = gang_due_at(s, &s->gangs.at[t.item]);
+            due_at = due_at < owed_at ? due_at : owed_at;
+            if (due_at <= s->at)
+                continue;
             else if (due_at != INT64_MAX)
                 gang_timer(s, t.item, due_at);
             continue;

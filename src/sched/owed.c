@@ -37,6 +37,7 @@ void owed_done(struct owed *o)
     vec_done(&o->listed);
     vec_done(&o->needs);
     vec_done(&o->all);
+    vec_done(&o->last_turn);
 }
 
 /* The policy's guarantees of each queue, as entitle.h wants them. */
@@ -220,12 +221,24 @@ void owed_add(struct sched *s, uint32_t gang)
     add(s, gang, false);
 }
 
+static void turn_end(struct owed *o)
+{
+    if (o->r.turn == RIGHTS_NONE)
+        return;
+    uint32_t leaf = o->units.at[o->r.turn].leaf;
+    entitle_unraise(&o->e);
+    o->r.turn = RIGHTS_NONE;
+    o->leaves.at[leaf].stale = true;
+}
+
 void owed_remove(struct sched *s, uint32_t gang)
 {
     struct owed *o = &s->owed;
     if (!o->on || gang >= o->listed.n || !o->listed.at[gang])
         return;
     struct rights_pool pool = owed_pool(s);
+    if (o->r.turn == gang)
+        turn_end(o); /* with its job */
     const struct rights_unit *u = &o->units.at[gang];
     struct owed_leaf *leaf = &o->leaves.at[u->leaf];
     if (u->marks & RIGHTS_RUNNING)
@@ -267,6 +280,49 @@ void owed_settle(struct sched *s, uint32_t gang)
     }
 }
 
+int64_t owed_due_at(const struct sched *s, uint32_t gang)
+{
+    const struct owed *o = &s->owed;
+    if (!o->on || s->policy.patience_us == 0 || gang >= o->listed.n || !o->listed.at[gang] ||
+        o->units.at[gang].marks & (RIGHTS_DUE | RIGHTS_RUNNING))
+        return INT64_MAX;
+    return o->places.at[gang].submitted + s->policy.patience_us;
+}
+
+void owed_fall_due(struct sched *s, uint32_t gang)
+{
+    struct owed *o = &s->owed;
+    o->units.at[gang].marks |= RIGHTS_DUE;
+    o->leaves.at[o->units.at[gang].leaf].stale = true;
+    o->some_due = true;
+}
+
+/* One due core that its queue's entitlement cannot hold gets a turn, if the others keep what
+ * they are guaranteed. */
+static void turn_give(struct sched *s)
+{
+    struct owed *o = &s->owed;
+    struct rights_pool pool = owed_pool(s);
+    VEC(struct rights_turn) wish = {0};
+    while (o->last_turn.n < o->leaves.n)
+        vec_push(&o->last_turn, INT64_MIN);
+    for (uint32_t l = 0; l < o->leaves.n; l++)
+        for (uint32_t i = 0; i < o->leaves.at[l].ids.n; i++) {
+            uint32_t id = o->leaves.at[l].ids.at[i];
+            if (rights_wants_turn(&pool, &o->e, id))
+                vec_push(&wish, ((struct rights_turn){id, o->last_turn.at[l]}));
+        }
+    o->some_due = false; /* until somebody else falls due, or jobs or entitlements change */
+    uint32_t given = wish.n ? rights_give_turn(&pool, &o->e, wish.at, wish.n) : RIGHTS_NONE;
+    if (given != RIGHTS_NONE) {
+        o->r.turn = wish.at[given].id;
+        o->turn_at = s->at;
+        o->last_turn.at[o->units.at[o->r.turn].leaf] = s->at;
+        o->leaves.at[o->units.at[o->r.turn].leaf].stale = true;
+    }
+    vec_done(&wish);
+}
+
 static void tell_gangs(struct sched *s)
 {
     struct owed *o = &s->owed;
@@ -279,18 +335,17 @@ static void tell_gangs(struct sched *s)
     vec_clear(&o->r.changed);
 }
 
-void owed_border(struct sched *s)
+/* K1 of each leaf whose jobs or entitlement changed. */
+static bool leaves_refresh(struct sched *s)
 {
     struct owed *o = &s->owed;
-    if (!o->on)
-        return;
-    capacity_refresh(s);
     struct rights_pool pool = owed_pool(s);
-    bool moved = entitle_run(&o->e);
-    for (uint32_t i = 0; moved && i < o->e.changed.n; i++)
+    bool moved = entitle_run(&o->e), again = false;
+    for (uint32_t i = 0; i < o->e.changed.n; i++)
         if (o->e.changed.at[i] < o->leaves.n)
             o->leaves.at[o->e.changed.at[i]].stale = true;
-    bool again = false;
+    (void)moved;
+    vec_clear(&o->e.changed);
     for (uint32_t l = 0; l < o->leaves.n; l++) {
         struct owed_leaf *leaf = &o->leaves.at[l];
         if (!leaf->stale)
@@ -299,6 +354,23 @@ void owed_border(struct sched *s)
         rights_leaf(&o->r, &pool, l, list, entitle_row(&o->e, o->e.e, l));
         leaf->stale = false;
         again = true;
+    }
+    return again;
+}
+
+void owed_border(struct sched *s)
+{
+    struct owed *o = &s->owed;
+    if (!o->on)
+        return;
+    capacity_refresh(s);
+    struct rights_pool pool = owed_pool(s);
+    if (o->r.turn != RIGHTS_NONE && s->at - o->turn_at >= s->policy.turn_max_us)
+        turn_end(o);
+    bool again = leaves_refresh(s);
+    if (o->some_due && o->r.turn == RIGHTS_NONE) {
+        turn_give(s);
+        again = leaves_refresh(s) || again;
     }
     if (s->policy.across && again) {
         struct rights_list all = {.ids = o->all.at, .n = o->all.n};

@@ -31,6 +31,9 @@ struct owed {
     uint32_t nneeds;
     VEC(struct owed_leaf) leaves;
     rights_ids all; /* of all leaves, for rights across queues */
+    bool some_due;    /* somebody has waited for `patience` */
+    int64_t turn_at;  /* when the turn that is on began */
+    VEC(int64_t) last_turn; /* by leaf: when it last had one */
     int64_t retry_at; /* who has a right and waits asks again whether somebody may go */
 };
 
@@ -40,6 +43,9 @@ void owed_add(struct sched *s, uint32_t gang);    /* a live gang; again is fine 
 void owed_remove(struct sched *s, uint32_t gang); /* it is over, or about to change */
 void owed_settle(struct sched *s, uint32_t gang); /* after its claims changed */
 void owed_border(struct sched *s);
+/* Starvation (rights.h): who waited for `patience` is due, one at a time has a turn. */
+int64_t owed_due_at(const struct sched *s, uint32_t gang); /* INT64_MAX: is due, or cannot be */
+void owed_fall_due(struct sched *s, uint32_t gang);
 /* Labels are state: of a gang, and all of them after a load. */
 uint32_t owed_labels(const struct sched *s, uint32_t gang);
 void owed_restore(struct sched *s, const uint32_t *labels, int64_t retry_at);

@@ -396,8 +396,13 @@ static void io_claims(struct io *io, struct sched *s, const uint32_t *map)
             c->use.node = map[c->use.node];
         claim_restore(s, i);
     }
-    if (!io->out && !io->bad)
+    ARRAY(io, &s->spares);
+    FIELD(io, s->spares_check);
+    FIELD(io, s->spares_now);
+    if (!io->out && !io->bad) {
         reserve_restore(s);
+        spares_restore(s, map);
+    }
 }
 
 static void io_quota(struct io *io, struct sched *s)
@@ -435,6 +440,18 @@ static void io_rights(struct io *io, struct sched *s)
         return;
     }
     FIELD(io, r->turn);
+    FIELD(io, s->owed.turn_at);
+    FIELD(io, s->owed.some_due);
+    ARRAY(io, &s->owed.last_turn);
+    if (!io->out && !io->bad && r->turn != RIGHTS_NONE) {
+        if (r->turn >= s->owed.units.n) {
+            io->bad = true;
+            return;
+        }
+        const struct rights_unit *u = &s->owed.units.at[r->turn];
+        entitle_raise_again(&s->owed.e, u->leaf,
+                            &s->owed.needs.at[u->need * s->quota.nresources]);
+    }
     for (uint32_t l = 0; l < n && !io->bad; l++)
         ARRAY(io, &r->k1[l]);
     ARRAY(io, &r->k2);
