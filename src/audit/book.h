@@ -132,6 +132,7 @@ struct bnode {
     uint32_t nkept; /* described, or still in use behind them */
     uint8_t state;
     bool cordoned, unsynced, seen, touched;
+    bool spare; /* kept for repair: what is free there is held */
     VEC(struct bclaim *) claims; /* oldest first */
     int64_t put[LEDGER_CAUSES];
     uint32_t pos; /* in audit.nodes */

@@ -164,6 +164,21 @@ static int64_t part(int64_t want, int64_t *left)
     return got;
 }
 
+/* A spare is one no longer when it is not sound, or somebody is on it who is not lent
+ * it. */
+static bool stays_spare(const struct bnode *n)
+{
+    for (uint32_t i = 0; i < n->claims.n; i++) {
+        const struct bclaim *c = n->claims.at[i];
+        const struct job_spec *spec =
+            c->gang && !c->foreign && c->phase != BP_STRAY ? &c->gang->job->spec : NULL;
+        bool taken = c->phase != BP_PLANNED || c->taken;
+        if (taken && !(spec && spec->qos == QOS_BEST_EFFORT && spec->preemptible))
+            return false;
+    }
+    return bnode_usable(n);
+}
+
 /* A node's capacity, shared out by cause; idle and healthy goes to UNATTRIBUTED, which
  * room_advance turns into what it is then. */
 static void node_causes(const struct bnode *n, int64_t put[LEDGER_CAUSES])
@@ -192,6 +207,10 @@ static void node_causes(const struct bnode *n, int64_t put[LEDGER_CAUSES])
         if (n->dev[i].state == DEVICE_OK)
             healthy += 1000 - r.dev[i].milli;
     int64_t left = 1000 * (int64_t)n->ndev;
+    for (uint32_t i = 0; n->spare && i < n->ndev; i++)
+        if (n->dev[i].state == DEVICE_OK && n->dev[i].modes & DEVICE_WHOLE &&
+            !(r.dev[i].wholes + r.dev[i].shares + r.dev[i].cuts))
+            held += 1000, healthy -= 1000;
     put[LEDGER_USEFUL] = part(useful, &left);
     put[LEDGER_STARTING] = part(starting, &left);
     put[LEDGER_SAVING] = part(saving, &left);
@@ -208,6 +227,7 @@ void room_settle(struct audit *a)
     for (uint32_t i = 0; i < a->touched.n; i++) {
         struct bnode *n = a->touched.at[i];
         int64_t put[LEDGER_CAUSES] = {0};
+        n->spare = n->spare && stays_spare(n);
         node_causes(n, put);
         for (int c = 0; c < LEDGER_CAUSES; c++) {
             a->now_put[c] += put[c] - n->put[c];

@@ -330,7 +330,7 @@ static bool set_exists(const struct bnode *n, uint64_t free, uint32_t k)
 
 bool seat_exists(const struct shape *s, const struct bnode *n)
 {
-    if (!bnode_usable(n) || !tolerated(s, n))
+    if (!bnode_usable(n) || n->spare || !tolerated(s, n))
         return false;
     struct room r;
     char text[160];

@@ -82,6 +82,7 @@ static void move(struct audit *a, const struct record *r, struct bclaim *c)
     if (c->alt == old && c->node == n && c->need.devs == need.devs &&
         c->need.slices == need.slices && n && (c->phase != BP_PLANNED || c->taken))
         return;
+    c->kept = false; /* where it is now was not our choice */
     book_claim_place(a, c, n, &need, r->task_at.node);
 }
 

@@ -232,8 +232,29 @@ static struct bclaim *place_kept(const struct audit *a, const struct bgang *g,
     return c;
 }
 
+/* Nodes for repair: sound ones, on which nobody is but whom they may be lent to. */
+static int hold_spares(struct audit *a, const struct record *r)
+{
+    bool on = r->hold.until > r->at;
+    for (uint32_t i = 0; i < r->hold.nseats; i++) {
+        struct bnode *n = book_node(a, r->hold.seats[i].node);
+        if (!n || (on && (!bnode_usable(n) || n->spare || n->claims.n)))
+            return audit_bad(a, "protocol: " STR_FMT " is kept for repair, but is %s",
+                             STR_ARG(r->hold.seats[i].node),
+                             !n             ? "not known"
+                             : n->spare     ? "kept already"
+                             : !n->claims.n ? "not sound"
+                                            : "not empty");
+        n->spare = on;
+        room_touch(a, n);
+    }
+    return 0;
+}
+
 static int hold(struct audit *a, const struct record *r)
 {
+    if (r->hold.what == HOLD_SPARE)
+        return hold_spares(a, r);
     struct bgang *g = book_gang(a, &r->hold.gang);
     bool goes = r->hold.nseats == 0 && r->hold.count == 0; /* that is never forbidden */
     int rc = goes && g && !g->over ? 0 : gang_check(a, &r->hold.gang, &g);

@@ -156,7 +156,8 @@ struct seat {
 
 enum hold_what {
     HOLD_STAGE = 0, /* for a later stage, or behind victims that still end */
-    HOLD_RESERVE    /* for a gang that waits: a domain and a time kept for it */
+    HOLD_RESERVE,   /* for a gang that waits: a domain and a time kept for it */
+    HOLD_SPARE      /* nodes for repair, for no gang; until now: no longer */
 };
 enum stop_mode { STOP_PREEMPT = 0, STOP_MOVE, STOP_END };
 enum stop_first { STOP_NOW = 0, STOP_CHECKPOINT };

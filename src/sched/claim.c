@@ -147,24 +147,35 @@ static void room_freed(struct sched *s, uint32_t node)
     s->free_epoch++;
     if (node == NODE_NONE)
         return;
+    bool spare = node_is_spare(s, node);
+    if (spare)
+        spares_lift(s, node);
+    else if (s->policy.nspares && node_first_claim(s, node) == NONE)
+        s->spares_check = true; /* it is empty */
     if (node_is_reserved(s, node))
         reserve_lift_node(s, node);
     planned_rise(s, node);
     if (node_is_reserved(s, node))
         reserve_settle_node(s, node);
     lanes_wake(s, node);
+    if (spare) /* who may be lent what it keeps has been woken */
+        spares_settle(s, node);
 }
 
 /* Reservations there keep what is left of their room. */
 static void room_take_over(struct sched *s, uint32_t id)
 {
     uint32_t node = s->claims.at[id].use.node;
-    bool kept = node_is_reserved(s, node);
+    bool kept = node_is_reserved(s, node), spare = node_is_spare(s, node);
+    if (spare)
+        spares_lift(s, node);
     if (kept)
         reserve_lift_node(s, node);
     room_take(s, &s->claims.at[id]);
     if (kept)
         reserve_settle_node(s, node);
+    if (spare)
+        spares_settle(s, node);
 }
 
 bool claim_grab(struct sched *s, uint32_t id)
@@ -185,12 +196,17 @@ void claim_ungrab(struct sched *s, uint32_t id)
 static void plan_join(struct sched *s, uint32_t id)
 {
     uint32_t node = s->claims.at[id].use.node;
+    bool spare = node_is_spare(s, node);
+    if (spare)
+        spares_lift(s, node);
     if (node_is_reserved(s, node))
         reserve_lift_node(s, node);
     if (!claim_grab(s, id))
         reserve_count(s, node, 1);
     if (node_is_reserved(s, node))
         reserve_settle_node(s, node);
+    if (spare)
+        spares_settle(s, node);
 }
 
 /* It is about to be none that waits; the node is to be settled again. */
@@ -354,6 +370,8 @@ void claim_phase(struct sched *s, uint32_t id, uint8_t phase)
     count_in_gang(s, c, 1);
     if (!c->taken && c->use.node != NODE_NONE && phase != CLAIM_PLANNED)
         room_take_over(s, id); /* it really is there, whatever lies beneath */
+    else if (c->use.node != NODE_NONE && node_is_spare(s, c->use.node))
+        spares_settle(s, c->use.node);
     if (s->scratch_future)
         future_claim(s, id);
 }

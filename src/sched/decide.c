@@ -252,7 +252,7 @@ void pass_launch(struct pass *p, uint32_t gang)
     uint32_t now = 0, later = sc->plan.n;
     for (uint32_t i = 0; i < sc->plan.n; i++) {
         const struct pick *k = &sc->plan.at[i];
-        bool wait = waits_for_plan(s, gang, k->slot) || !slot_may_start(s, gang, k->slot);
+        bool wait = k->over || waits_for_plan(s, gang, k->slot) || !slot_may_start(s, gang, k->slot);
         seats[wait ? --later : now++] = seat_of_pick(p, gang, k);
     }
     struct why why = fit_reason(s);
@@ -371,9 +371,10 @@ static void mend(struct pass *p, uint32_t gang)
     if (g->tried_epoch == s->free_epoch || g->not_before > s->at)
         return;
     p->questions++;
-    if (place_missing(s, gang, &why))
+    if (place_missing(s, gang, &why)) {
+        pass_take_back(p, gang);
         pass_launch(p, gang);
-    else
+    } else
         pass_say(p, gang, &why);
 }
 
@@ -604,6 +605,8 @@ static __attribute__((noinline)) void pass(struct sched *s, struct records *out)
         attend_all(&p);
     if (s->asks.n)
         ask_checkpoints(&p);
+    if (s->spares_now)
+        pass_spares(&p);
     if (pass_reserves_due(s))
         pass_reserves(&p);
     if (s->quota.n_active)
@@ -632,7 +635,7 @@ void sched_decide(struct sched *s, struct records *out)
     if (!s->synced || !s->leading)
         return;
     bool quiet = s->strays == NONE && s->attention == NONE && !s->asks.n && !s->quota.n_active &&
-                 !s->unsaid.n && !pass_reserves_due(s);
+                 !s->unsaid.n && !s->spares_now && !pass_reserves_due(s);
     if (!quiet) /* at most borders nobody needs anything */
         pass(s, out);
 }

@@ -33,6 +33,12 @@ void pass_keep_places(struct pass *p, uint32_t gang);
 /* Such a gang at a later border: more room, or none any longer. */
 void pass_mend_whole(struct pass *p, uint32_t gang);
 
+/* decide_spares.c */
+void pass_spares(struct pass *p); /* names nodes for repair, or lets them go */
+bool pass_lend(struct pass *p, uint32_t gang); /* room on spares, for who may be evicted */
+/* Stops those to whom the spares were lent that the plan in scratch takes back for the gang. */
+void pass_take_back(struct pass *p, uint32_t gang);
+
 /* decide_reclaim.c */
 /* One plan of stops and a hold, if the gang may have others stopped for it. */
 /* ... or a plan that would be made if muster might: then why says so. */
@@ -44,6 +50,7 @@ bool pass_reclaim(struct pass *p, uint32_t gang, struct why *why);
 void pass_reserves(struct pass *p);
 /* Room now, beside what reservations keep or, if it ends before they start, over it. */
 bool pass_place(struct pass *p, uint32_t gang, struct why *why);
+void reserves_lift(struct sched *s, bool lift); /* what they keep, for a question */
 /* A refused gang gets a reservation, if the policy has one left for it. */
 bool pass_reserve(struct pass *p, uint32_t gang);
 bool pass_reserves_due(const struct sched *s); /* is there anything to do for them? */

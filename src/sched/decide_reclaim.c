@@ -91,7 +91,7 @@ static bool usable(void *arg, uint32_t rank)
     const struct node *n = &s->cluster->nodes[node];
     const struct shape *sh = &s->shapes.at[rc->shape].shape;
     uint64_t types = shape_typemask(s, rc->shape);
-    return (n->type == TYPE_ANY || sh->gpu_mode == GPU_NONE || types >> n->type & 1) &&
+    return !node_is_spare(s, node) && (n->type == TYPE_ANY || sh->gpu_mode == GPU_NONE || types >> n->type & 1) &&
            node_eligible(s, sh, node);
 }
 

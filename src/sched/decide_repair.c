@@ -35,7 +35,21 @@ static void emit_hold(struct pass *p, uint32_t gang, const struct seat *seats,
     pass_emit(p);
 }
 
-/* The places of those that end and stood on sound nodes. */
+/* Is it where we put it, on a sound node, and for nobody else when it has ended? */
+static bool place_is_ours(struct sched *s, const struct claim *c)
+{
+    if (!c->placed || !claim_may_stay(s, c) ||
+        !node_is_usable(&s->cluster->nodes[c->use.node]) ||
+        !node_tolerated(s, &s->shapes.at[c->shape].shape, c->use.node))
+        return false;
+    for (uint32_t i = node_first_claim(s, c->use.node); i != NONE;
+         i = s->claims.at[i].next)
+        if (s->claims.at[i].phase == CLAIM_PLANNED && !s->claims.at[i].taken)
+            return false; /* it was stopped for another's plan */
+    return true;
+}
+
+/* The places of those that end. */
 static uint32_t keep_survivors(struct pass *p, uint32_t gang)
 {
     struct sched *s = p->s;
@@ -45,9 +59,7 @@ static uint32_t keep_survivors(struct pass *p, uint32_t gang)
     for (uint32_t i = 0; i < g->nslots; i++) {
         const struct slot *sl = gang_slot(s, gang, i);
         const struct claim *c = sl->claim == NONE ? NULL : &s->claims.at[sl->claim];
-        if (!c || c->phase != CLAIM_ENDING || !c->placed || !claim_may_stay(s, c) ||
-            !node_is_usable(&s->cluster->nodes[c->use.node]) ||
-            !node_tolerated(s, &s->shapes.at[c->shape].shape, c->use.node))
+        if (!c || c->phase != CLAIM_ENDING || !place_is_ours(s, c))
             continue;
         seats[n++] = (struct seat){.slot = slot_ref_of(s, gang, i),
                                    .rank = sl->rank,
@@ -74,6 +86,7 @@ static void hold_missing(struct pass *p, uint32_t gang)
     p->questions++;
     if (place_missing(s, gang, &why)) {
         struct seat *seats = pass_seats(p, gang);
+        pass_take_back(p, gang);
         uint32_t n = s->scratch->plan.n;
         bool whole = n >= gang_lacks(s, gang);
         emit_hold(p, gang, seats, n,

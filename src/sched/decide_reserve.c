@@ -44,6 +44,12 @@ static void gang_lift(struct sched *s, uint32_t gang, bool lift)
     }
 }
 
+void reserves_lift(struct sched *s, bool lift)
+{
+    for (uint32_t i = 0; i < s->reserves.n; i++)
+        gang_lift(s, s->reserves.at[lift ? i : s->reserves.n - 1 - i].gang, lift);
+}
+
 /* --- starting over what is kept --- */
 
 static uint32_t devices_of(const struct sched *s, uint32_t claim)
@@ -218,7 +224,7 @@ static void ask_usable(struct sched *s, uint32_t shape, struct plan *pl)
 {
     const struct cluster *c = s->cluster;
     const struct shape *sh = &s->shapes.at[shape].shape;
-    bool tainted = sh->nconstraints > 0;
+    bool tainted = sh->nconstraints > 0 || s->spares.n;
     for (uint32_t i = 0; i < s->tainted.n && !tainted; i++)
         tainted = s->tainted.at[i] != 0;
     if (!tainted && (sh->ntypes == 0 || c->ntypes < 2))
@@ -229,7 +235,7 @@ static void ask_usable(struct sched *s, uint32_t shape, struct plan *pl)
     for (uint32_t r = 0; r < c->nranks; r++) {
         const struct node *n = &c->nodes[c->order[r]];
         bool typed = n->type == TYPE_ANY || types >> n->type & 1;
-        if (typed && node_eligible(s, sh, c->order[r]))
+        if (typed && node_eligible(s, sh, c->order[r]) && !node_is_spare(s, c->order[r]))
             pl->usable.at[r / 64] |= UINT64_C(1) << (r % 64);
     }
     pl->ask.usable = pl->usable.at;

@@ -244,6 +244,9 @@ uint64_t sched_digest(const struct sched *s, enum digest_kind kind)
     for (uint32_t i = 0; i < s->lanes.n; i++)
         if (s->lanes.at[i].n)
             sum += lane_digest(s, &s->lanes.at[i]);
+    for (uint32_t i = 0; i < s->spares.n; i++)
+        sum += digest_mix(str_digest(cluster_node_name(s->cluster, s->spares.at[i].node), 87),
+                          s->spares.at[i].rule);
     for (uint32_t i = 0; i < s->reserves.n; i++)
         sum += reservation_digest(s, &s->reserves.at[i]);
     uint64_t h = digest_mix(91, s->launch_n);

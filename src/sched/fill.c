@@ -29,7 +29,7 @@ static void trail_take(struct sched *s, uint32_t shape, const struct use *u)
     cluster_take(s->cluster, u);
     if (s->shapes.at[shape].tagged)
         tally_claim(s, shape, u->node, 1);
-    vec_push(&s->scratch->plan, (struct pick){NONE, shape, *u});
+    vec_push(&s->scratch->plan, (struct pick){NONE, shape, *u, false});
 }
 
 word_t fault_of(const struct sched *s, uint32_t node, word_t kind)

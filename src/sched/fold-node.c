@@ -86,6 +86,7 @@ static void fold_node_set(struct sched *s, const struct node_desc *d)
     tally_all(s, node, 1);
     node_mark_seen(s, node);
     capacity_changed(s, node);
+    spares_fact(s, node);
     if (fresh)
         claims_join_node(s, node);
     if (!node_is_usable(&s->cluster->nodes[node]))
@@ -96,6 +97,7 @@ static void fold_node_set(struct sched *s, const struct node_desc *d)
 
 void node_forget(struct sched *s, uint32_t node)
 {
+    spares_leave(s, node);
     claims_leave_node(s, node);
     tally_node(s, node, -1);
     cluster_node_gone(s->cluster, node);
@@ -183,6 +185,7 @@ void fold_node(struct sched *s, const struct record *r)
         }
         cluster_device_state(s->cluster, node, r->device_set.device, r->device_set.state);
         account_node(s, node);
+        spares_fact(s, node);
         s->free_epoch++;
         lanes_wake(s, node);
         return;

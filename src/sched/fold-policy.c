@@ -57,6 +57,7 @@ void fold_policy(struct sched *s, struct str text)
         s->policy = p;
         s->mix_stale = true;
         reserve_forget(s);
+        s->spares_check = s->spares_check || p.nspares || s->spares.n;
         quota_policy(s);
         owed_policy(s);
         scratch_forget(s);

@@ -58,6 +58,7 @@ static uint32_t claim_vanish(struct sched *s, uint32_t id)
         return NONE;
     struct gang *g = &s->gangs.at[gang];
     struct slot *sl = gang_slot(s, gang, slot);
+    sl->flags |= SLOT_HURT;
     if (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED))
         g->offered--;
     sl->flags &= ~(uint32_t)(SLOT_OFFERED | SLOT_GATED | SLOT_STARTED | SLOT_READY);
@@ -116,6 +117,7 @@ static void synced_world(struct sched *s, uint32_t caps)
         else if (s->cluster->nodes[i].unsynced) { /* the world has named it: as a fresh start */
             cluster_node_unsynced(s->cluster, i, false);
             account_node(s, i);
+            spares_fact(s, i);
         }
     for (uint32_t i = 0; i < s->jobs.n && !(caps & CAP_MAKE); i++)
         if (s->jobs.at[i].live && !s->jobs.at[i].seen && !s->jobs.at[i].cancelled)
@@ -138,6 +140,7 @@ static void synced(struct sched *s, uint32_t node, uint32_t caps)
     }
     cluster_node_unsynced(s->cluster, node, false);
     account_node(s, node);
+    spares_fact(s, node);
     s->free_epoch++;
     lanes_wake(s, node);
 }

@@ -135,6 +135,8 @@ static void task_move(struct sched *s, const struct record *r, uint32_t claim)
         s->claims.at[claim].taken)
         return;
     s->claims.at[claim].placed = false;
+    if (s->claims.at[claim].kept)
+        claim_keep(s, claim, false);
     claim_place(s, claim, &u, r->task_at.node);
 }
 
@@ -217,6 +219,7 @@ static void act_ended(struct sched *s, const struct record *r, uint32_t claim)
 {
     struct claim *c = &s->claims.at[claim];
     uint32_t gang = c->gang, slot = c->slot, node = c->use.node;
+    bool hurt = r->task_ended.how == ENDED_LOST || !claim_may_stay(s, c);
     bool stray = c->phase == CLAIM_STRAY, ours = c->ours;
     uint8_t how = r->task_ended.how;
     if (how != ENDED_DONE && !stray)
@@ -231,6 +234,7 @@ static void act_ended(struct sched *s, const struct record *r, uint32_t claim)
     if (how == ENDED_LOST && node != NODE_NONE) {
         cluster_node_unsynced(s->cluster, node, true);
         account_node(s, node);
+        spares_fact(s, node);
     }
     if (gang == NONE || stray)
         return;
@@ -242,6 +246,8 @@ static void act_ended(struct sched *s, const struct record *r, uint32_t claim)
     if (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED))
         g->offered--;
     sl->flags &= ~(uint32_t)(SLOT_OFFERED | SLOT_GATED | SLOT_STARTED | SLOT_READY);
+    if (hurt)
+        sl->flags |= SLOT_HURT;
     if (how == ENDED_DONE && j->kind == JOB_FINITE) {
         sl->flags |= SLOT_DONE;
         g->done++;

@@ -5,7 +5,7 @@
  * may be larger grows in the same way, in the steps of its leaves.
  * O(missing x slots) where groups are tied, else O(missing).
  * SPDX-License-Identifier: Apache-2.0 */
-#include "sched/place.h"
+#include "sched/decide.h"
 
 /* Which copy of `up` holds the leaf copy, inside one copy of the gang's root `top`. */
 static uint32_t copy_under(const struct tree *t, uint16_t leaf, uint32_t copy, uint16_t up,
@@ -131,7 +131,135 @@ static bool slot_may_have(struct sched *s, uint32_t gang, uint32_t slot)
 struct mending {
     struct attempt at;
     uint32_t full_leaf, full_domain; /* where the last one found no room */
+    bool repairs;                    /* it may use spares, and what reservations keep */
+    bool over;                       /* what reservations keep is given back for the search */
 };
+
+/* --- spares, and what is lent of them --- */
+
+static void lift(struct sched *s, const struct use *u)
+{
+    cluster_give(s->cluster, u);
+    vec_push(&s->scratch->lifted, *u);
+}
+
+static void lifted_undo(struct sched *s, uint32_t to)
+{
+    while (s->scratch->lifted.n > to)
+        cluster_take(s->cluster, &s->scratch->lifted.at[--s->scratch->lifted.n]);
+}
+
+/* Is the rule for losses of this kind? */
+static bool rule_helps(struct sched *s, uint32_t gang, uint32_t slot, const struct spare *sp)
+{
+    if (sp->rule >= s->policy.nspares)
+        return false;
+    struct str fault = s->policy.spares[sp->rule].fault;
+    bool hurt = gang_slot(s, gang, slot)->flags & SLOT_HURT;
+    return fault.len == 0 || (str_is(fault, "node") ? hurt : !hurt);
+}
+
+/* The work that the spare is lent to; false: it is on its way out, somebody has taken it. */
+static bool lent_lift(struct sched *s, uint32_t node)
+{
+    for (uint32_t i = node_first_claim(s, node); i != NONE; i = s->claims.at[i].next) {
+        const struct claim *c = &s->claims.at[i];
+        bool stops = c->phase == CLAIM_ENDING || (!c->asked && c->retry_at <= s->at);
+        if (c->phase == CLAIM_PLANNED || !stops || !spare_is_lent_to(s, c))
+            return false;
+        lift(s, &c->use);
+    }
+    return true;
+}
+
+static bool is_lifted(const struct sched *s, uint32_t node)
+{
+    for (uint32_t i = 0; i < s->scratch->lifted.n; i++)
+        if (s->scratch->lifted.at[i].node == node)
+            return true;
+    return false;
+}
+
+static void evict_note(struct sched *s, uint32_t node)
+{
+    for (uint32_t i = node_first_claim(s, node); i != NONE; i = s->claims.at[i].next) {
+        uint32_t gang = s->claims.at[i].gang, k = 0;
+        while (k < s->scratch->evict.n && s->scratch->evict.at[k] != gang)
+            k++;
+        if (k == s->scratch->evict.n)
+            vec_push(&s->scratch->evict, gang);
+    }
+}
+
+/* On the spare, empty or lent, that comes first in the domain (or is the one node); the room
+ * of those whom it is lent to is theirs until they have ended. */
+static bool spare_fill(struct mending *m, uint32_t slot, const struct asker *a, uint32_t d,
+                       uint32_t only, bool lent)
+{
+    struct sched *s = m->at.s;
+    const struct domain *in = &s->cluster->domains[d];
+    for (uint32_t from = in->rank_lo;;) {
+        const struct spare *best = NULL;
+        for (uint32_t i = 0; i < s->spares.n; i++) {
+            const struct spare *sp = &s->spares.at[i];
+            uint32_t rank = s->cluster->nodes[sp->node].rank;
+            bool empty = node_first_claim(s, sp->node) == NONE;
+            if (rank >= from && rank < in->rank_hi && empty != lent &&
+                (only == NODE_NONE || sp->node == only) &&
+                rule_helps(s, m->at.gang, slot, sp) &&
+                (!best || rank < s->cluster->nodes[best->node].rank))
+                best = sp;
+        }
+        if (!best)
+            return false;
+        uint32_t to = s->scratch->lifted.n;
+        bool again = is_lifted(s, best->node); /* for another of its slots */
+        if (!again && best->guard.node != NODE_NONE)
+            lift(s, &best->guard);
+        if ((!lent || again || lent_lift(s, best->node)) &&
+            fill_node(s, a, best->node, 1) == 1) {
+            s->scratch->plan.at[s->scratch->plan.n - 1].over = lent;
+            if (lent)
+                evict_note(s, best->node);
+            return true;
+        }
+        lifted_undo(s, to);
+        from = s->cluster->nodes[best->node].rank + 1;
+    }
+}
+
+/* All that was given back for the search is taken again; the plan is off the cluster. */
+static void mend_end(struct mending *m)
+{
+    if (m->over)
+        reserves_lift(m->at.s, false);
+    lifted_undo(m->at.s, 0);
+}
+
+static bool open_fill(struct mending *m, const struct asker *a, uint32_t d, uint32_t node)
+{
+    struct sched *s = m->at.s;
+    return node == NODE_NONE ? fill_one(s, a, d, s->seq) : fill_node(s, a, node, 1) == 1;
+}
+
+/* An empty spare first, then what anybody may use, then a spare that is lent; what
+ * reservations keep comes last. */
+static bool fill_for(struct mending *m, uint32_t slot, const struct asker *a, uint32_t d,
+                     uint32_t node)
+{
+    struct sched *s = m->at.s;
+    if (m->repairs && s->spares.n && spare_fill(m, slot, a, d, node, false))
+        return true;
+    if (open_fill(m, a, d, node))
+        return true;
+    if (m->repairs && s->spares.n && spare_fill(m, slot, a, d, node, true))
+        return true;
+    if (!m->repairs || m->over || !s->reserves.n)
+        return false;
+    m->over = true;
+    reserves_lift(s, true);
+    return open_fill(m, a, d, node);
+}
 
 /* Looks for room for one slot near the gang's members; the pick is the plan's last. */
 static bool slot_place(struct mending *m, uint32_t slot)
@@ -149,7 +277,7 @@ static bool slot_place(struct mending *m, uint32_t slot)
         if (leaf == m->full_leaf && d == m->full_domain)
             return false; /* the answer of its neighbour */
         spread_count(s, m->at.gang, &a);
-        found = node == NODE_NONE ? fill_one(s, &a, d, s->seq) : fill_node(s, &a, node, 1) == 1;
+        found = fill_for(m, slot, &a, d, node);
     }
     if (!found) {
         m->full_leaf = leaf; /* another one may have room all the same */
@@ -168,7 +296,10 @@ static void mend_begin(struct sched *s, uint32_t gang, struct mending *m)
     *m = (struct mending){.at = {.s = s, .gang = gang, .tree = gang_tree(s, g)},
                           .full_leaf = NONE, .full_domain = NONE};
     m->at.root = &m->at.tree->roots[g->root];
+    m->repairs = g->phase == GANG_BROKEN || g->mends;
     vec_clear(&sc->plan);
+    vec_clear(&sc->lifted);
+    vec_clear(&sc->evict);
     vec_clear(&sc->spread);
     sc->fits.n = 0;
     sc->best_placed = 0;
@@ -213,6 +344,7 @@ bool place_missing(struct sched *s, uint32_t gang, struct why *why)
     bool ok = sc->plan.n > 0;
     if (ok)
         attempt_close(s);
+    mend_end(&m);
     return ok;
 }
 

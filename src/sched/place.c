@@ -45,6 +45,8 @@ void scratch_destroy(struct scratch *sc)
     vec_done(&sc->plan);
     vec_done(&sc->fits);
     vec_done(&sc->spread);
+    vec_done(&sc->lifted);
+    vec_done(&sc->evict);
     vec_done(&sc->where);
     free(sc);
 }
@@ -815,6 +817,25 @@ static bool may_be_barred(const struct sched *s, const struct shape *sh)
     return taints || sh->nconstraints || sh->ntags;
 }
 
+/* Does one of the domains take the minimum, each task by itself? */
+static bool takes_minimum(struct attempt *at, const struct asker *a, uint32_t first,
+                          uint32_t end)
+{
+    uint64_t best = 0;
+    for (uint32_t d = first; d < end && best < at->root->min; d++)
+        best = asker_takes(at->s, a, d, at->root->min);
+    return best >= at->root->min;
+}
+
+/* Room there is, but not where the leaf's ranks must lie: the best it comes to. */
+static void deal_refused(struct attempt *at, const struct tree_leaf *l, struct why *why)
+{
+    const struct group_spec *g = &at->tree->groups[l->group];
+    why->code = WHY_NEEDS_ROOM;
+    if (g->segment_size)
+        why->level = (uint16_t)g->segment_level;
+}
+
 static void explain_refusal(struct attempt *at, struct why *why)
 {
     struct sched *s = at->s;
@@ -859,8 +880,12 @@ static void explain_refusal(struct attempt *at, struct why *why)
     bool counted = sh->gpu_mode == GPU_WHOLE; /* then lack of room is lack of GPUs */
     if (!room && (counted || !may_be_barred(s, sh) || !is_barred(s, &a)))
         why->code = WHY_NEEDS_ROOM;
+    else if (sh->nconstraints || is_barred(s, &a))
+        why->code = WHY_CONSTRAINT;
+    else if (lone || !takes_minimum(at, &a, first, end))
+        why->code = WHY_CPU;
     else
-        why->code = sh->nconstraints || is_barred(s, &a) ? WHY_CONSTRAINT : WHY_CPU;
+        deal_refused(at, l, why);
 }
 
 /* A gang of one needs no trail: find, and let the launch take it. */
@@ -877,6 +902,7 @@ static bool place_lone(struct attempt *at)
         if (!find_one(s, &a, search_domain(s, a.sh, 0), s->seq, &sc->plan.at[0].use))
             continue;
         sc->plan.at[0].shape = a.shape;
+        sc->plan.at[0].over = false;
         sc->plan.at[0].slot = 0;
         sc->plan.n = 1;
         return true;

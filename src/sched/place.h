@@ -11,6 +11,7 @@ struct pick {
     uint32_t slot;  /* of the gang */
     uint32_t shape;
     struct use use; /* with its node */
+    bool over;      /* somebody else who is to be stopped is there still */
 };
 
 enum { OVER_MEMO = 32 };
@@ -26,6 +27,8 @@ struct scratch { /* may be thrown away at any record */
     VEC(uint64_t) fits;      /* capacities of candidate domains */
     VEC(uint32_t) where;     /* by slot of the gang that is mended: its node */
     VEC(uint64_t) spread;    /* fault domain value << 32 | slots in it */
+    VEC(struct use) lifted;  /* of spares and whom they are lent to, given back for a question */
+    VEC(uint32_t) evict;     /* gangs that the plan takes spares back from */
     /* questions over what reservations keep that were refused: by reservation and width the
      * version they were refused at; by gang (modulo) the version of all of them */
     uint64_t over_failed[OVER_MEMO][OVER_MEMO];

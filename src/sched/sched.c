@@ -67,6 +67,8 @@ void sched_destroy(struct sched *s)
     vec_done(&s->reserves);
     vec_done(&s->guards);
     vec_done(&s->reserved_at);
+    vec_done(&s->spares);
+    vec_done(&s->is_spare);
     cluster_destroy(s->cluster);
     mix_done(&s->mix);
     vec_done(&s->shapes);
@@ -134,6 +136,8 @@ static void fold_border(struct sched *s)
         owed_border(s);
     if (s->policy.reserve)
         reserve_border(s);
+    if (s->spares_check || s->spares_now)
+        spares_border(s);
     timers_run(s);
     if (s->attention != NONE)
         attention_thin(s);
@@ -212,7 +216,7 @@ void sched_fold(struct sched *s, const struct record *r)
 
 int64_t sched_due(const struct sched *s)
 {
-    if (s->left)
+    if (s->left || (s->spares_check && s->synced && s->leading))
         return s->at;
     const struct heap_item *top = heap_top(&s->timers);
     int64_t at = top ? top->key : INT64_MAX;

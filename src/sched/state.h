@@ -60,7 +60,8 @@ struct tree {
     struct tree_leaf *leaves;
 };
 
-enum slot_flag { SLOT_OFFERED = 1, SLOT_GATED = 2, SLOT_DONE = 4, SLOT_BARE = 8, SLOT_STARTED = 16, SLOT_READY = 32, SLOT_SEEN = 64 };
+enum slot_flag { SLOT_OFFERED = 1, SLOT_GATED = 2, SLOT_DONE = 4, SLOT_BARE = 8, SLOT_STARTED = 16, SLOT_READY = 32, SLOT_SEEN = 64,
+                 SLOT_HURT = 128 /* it was lost with its node, or a device */ };
 
 struct slot {
     uint32_t claim;        /* NONE: empty */
@@ -219,6 +220,13 @@ struct reservation {
     int64_t made_at;
 };
 
+/* A node kept for repair. */
+struct spare {
+    uint32_t node;
+    uint32_t rule;    /* of the policy */
+    struct use guard; /* what of it is free, and taken; node NODE_NONE: nothing */
+};
+
 struct sched {
     struct words words;
     struct cluster *cluster;
@@ -299,6 +307,10 @@ struct sched {
     bool reserve_check;        /* a node of a reservation went bad */
     uint64_t reserve_tried;    /* free_epoch when they were last tried */
     struct { bool check, improve, freed; } reserve_now; /* what this border's pass looks at */
+    VEC(struct spare) spares;  /* in the order they were named */
+    VEC(bool) is_spare;        /* by node */
+    bool spares_check;         /* there may be too few, or too many */
+    bool spares_now;           /* ... which this border's pass looks at */
     struct scratch *scratch;
     struct future *scratch_future;
     struct runners *scratch_runners;
@@ -497,6 +509,22 @@ uint64_t reserve_devices(const struct sched *s, uint32_t node);
 void reserve_lift_node(struct sched *s, uint32_t node);
 void reserve_settle_node(struct sched *s, uint32_t node);
 struct reservation *reserve_of(struct sched *s, uint32_t gang); /* NULL: has none */
+
+/* spares.c */
+static inline bool node_is_spare(const struct sched *s, uint32_t node)
+{
+    return node < s->is_spare.n && s->is_spare.at[node];
+}
+bool spare_is_lent_to(const struct sched *s, const struct claim *c);
+/* Around a change of what is taken on a spare node: its guard is given back; then taken anew,
+ * if it still is a spare (any number of times). */
+void spares_lift(struct sched *s, uint32_t node);
+void spares_settle(struct sched *s, uint32_t node);
+void spares_fact(struct sched *s, uint32_t node);  /* something about the node changed */
+void spares_leave(struct sched *s, uint32_t node); /* it is about to be gone */
+void spares_fold(struct sched *s, const struct record *r);
+void spares_border(struct sched *s);
+void spares_restore(struct sched *s, const uint32_t *map);
 
 /* pending.c */
 void gang_pend(struct sched *s, uint32_t gang);    /* into its lane */

@@ -182,7 +182,10 @@ static void decision(const struct words *w, const struct record *r, struct buf *
         buf_str(out, r->ask.job);
         break;
     case DE_HOLD:
-        gang(&r->hold.gang, out);
+        if (r->hold.what == HOLD_SPARE)
+            buf_z(out, r->hold.until > r->at ? "spares" : "spares no longer");
+        else
+            gang(&r->hold.gang, out);
         if (r->hold.domain)
             buf_fmt(out, ": %" PRIu32 " in " STR_FMT, r->hold.count,
                     STR_ARG(words_text(w, r->hold.domain)));

@@ -181,6 +181,13 @@ void scene_policy(struct prop *p, struct records *out)
                      "order: %s\nblock: %s\nnode: %s\nmix: %s\nseed: %u\n"
                      "launch_timeout: %us\nrepair_grace: %us\nmost_questions: %u\n",
                      order, block, node, mix, seed, launch, grace, most);
+    static const char *const spread[] = {"cluster", "rack", "block"};
+    const char *level = spread[below(p, 3)], *lend = chance(p, 700) ? "true" : "false";
+    unsigned spares = (unsigned)below(p, 3);
+    if (chance(p, 500))
+        n += snprintf(text + n, sizeof text - (size_t)n,
+                      "spares: [{level: %s, nodes: %u, lend: %s}]\n", level, spares,
+                      lend);
     if (chance(p, 50))
         n = snprintf(text, sizeof text, "order: [nonsense\n");
     struct record *r = scene_add(out, EV_POLICY_SET, p->at);
@@ -414,6 +421,8 @@ static void spec_numbers(struct prop *p, struct job_spec *s)
     s->kind = chance(p, 800) ? JOB_FINITE : JOB_SERVICE;
     s->success = (uint8_t)(chance(p, 800) ? SUCCESS_ALL : below(p, 3));
     s->on_loss = (uint8_t)below(p, 3);
+    s->qos = chance(p, 500) ? QOS_BEST_EFFORT : QOS_GUARANTEED;
+    s->preemptible = chance(p, 600);
     s->checkpoint = (uint8_t)below(p, 3);
     s->queue = chance(p, 500) ? W_QUEUE_A : W_QUEUE_B;
     s->user = chance(p, 500) ? W_ALICE : W_BOB;

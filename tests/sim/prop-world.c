@@ -694,7 +694,7 @@ void world_act(struct prop *p, const struct record *d)
             seat_take(p, &d->launch.gang, &d->launch.seats[i], d->launch.launch);
         return;
     case DE_HOLD:
-        for (uint32_t i = 0; i < d->hold.nseats; i++)
+        for (uint32_t i = 0; i < d->hold.nseats && d->hold.what != HOLD_SPARE; i++)
             seat_take(p, &d->hold.gang, &d->hold.seats[i], 0);
         return;
     case DE_STOP:
