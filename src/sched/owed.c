@@ -377,6 +377,8 @@ void owed_border(struct sched *s)
         rights_across(&o->r, &pool, &o->e, all, true);
     }
     tell_gangs(s);
+    if (again && o->e.kept)
+        lanes_wake_quota(s); /* what may not be lent has changed */
     if (o->retry_at <= s->at) {
         o->retry_at = INT64_MAX;
         lanes_wake_owed(s);

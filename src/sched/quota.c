@@ -260,6 +260,42 @@ static bool user_allows(struct sched *s, const struct job *j, const int64_t *nee
     return true;
 }
 
+/* With rights, room that a queue is owed and need not lend is not for others, though it is
+ * free (rights.h). */
+static bool root_allows(struct sched *s, uint32_t leaf, const int64_t *need)
+{
+    const struct quota *q = &s->quota;
+    struct rights_use use = {0};
+    if (!s->owed.on || s->policy.quotas != QUOTAS_RIGHTS || !s->owed.e.kept ||
+        s->owed.nnodes != q->nodes.n)
+        return true;
+    rights_use_setup(&use, q->nodes.n, q->nresources);
+    for (uint32_t n = 0; n < q->nodes.n; n++)
+        memcpy(&use.at[n * q->nresources], q->nodes.at[n].use,
+               q->nresources * sizeof *use.at);
+    bool fits = rights_fits_root(&use, &s->owed.e, leaf, need);
+    rights_use_done(&use);
+    return fits;
+}
+
+static bool keeps_all(struct sched *s, const struct job *j, const int64_t *need,
+                      struct why *why)
+{
+    int64_t one[QUOTA_RESOURCES_MAX] = {0};
+    if (root_allows(s, j->qnode, need))
+        return true;
+    for (uint32_t r = 0; r < s->quota.nresources; r++) {
+        one[r] = need[r];
+        if (!root_allows(s, j->qnode, one)) {
+            *why = refusal(s, 0, r, need[r], 0);
+            why->other = (uint32_t)(quota_usable(s, r) / 1000);
+            return false;
+        }
+        one[r] = 0;
+    }
+    return true;
+}
+
 bool quota_allows(struct sched *s, uint32_t gang, struct why *why)
 {
     struct quota *q = &s->quota;
@@ -278,7 +314,7 @@ bool quota_allows(struct sched *s, uint32_t gang, struct why *why)
             return false;
         }
     }
-    return user_allows(s, j, need, why);
+    return user_allows(s, j, need, why) && keeps_all(s, j, need, why);
 }
 
 uint8_t quota_authority(const struct sched *s, uint32_t gang)
@@ -292,6 +328,27 @@ void quota_refused(struct sched *s, uint32_t leaf)
 {
     for (uint32_t n = leaf; n != QUEUE_NONE; n = s->quota.nodes.at[n].parent)
         s->quota.nodes.at[n].refused = true;
+}
+
+/* The most tasks up to `most` that leave what is not lent to its owners: by halving. */
+static uint32_t within_root(const struct sched *cs, uint32_t leaf, const int64_t *charge,
+                            const int64_t *need, uint32_t most)
+{
+    struct sched *s = (struct sched *)cs;
+    uint32_t lo = 0, hi = most < JOB_SLOTS_MAX ? most : JOB_SLOTS_MAX;
+    int64_t sum[QUOTA_RESOURCES_MAX];
+    if (!s->owed.on || !s->owed.e.kept)
+        return most;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo + 1) / 2;
+        for (uint32_t r = 0; r < s->quota.nresources; r++)
+            sum[r] = need[r] + mid * charge[r];
+        if (root_allows(s, leaf, sum))
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    return lo;
 }
 
 /* Tasks of the shape that the caps above the gang leave room for when `need` is used too. */
@@ -313,7 +370,7 @@ static uint32_t tasks_left(const struct sched *s, uint32_t gang, uint32_t shape,
             most = k < most ? k : most;
         }
     }
-    return (uint32_t)most;
+    return within_root(s, leaf, charge, need, (uint32_t)most);
 }
 
 uint32_t quota_tasks_left(const struct sched *s, uint32_t gang, uint32_t shape)
