@@ -4,8 +4,9 @@
  * that hold in every scenario: who is stopped for somebody else agreed to that, and
  * goes whole or keeps its minimum; a plan that stops anybody also keeps room for, or
  * starts, the one for whom it is; and a promised start is kept and never moved back,
- * unless something broke or ran over its time limit. SPDX-License-Identifier:
- * Apache-2.0 */
+ * unless something broke, ran over its limit, or was stopped for one with a right.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "scenario.h"
 
 #define SECONDS(us) ((double)(us) / 1e6)
@@ -34,7 +35,8 @@ static bool somebody_ran_over(const struct player *p)
 static void promise_check(struct player *p, const struct sim_gang *g, struct str job,
                           int64_t start)
 {
-    if (start <= g->earliest_by || p->faults || somebody_ran_over(p))
+    if (start <= g->earliest_by || p->faults || p->evictions > g->evictions ||
+        somebody_ran_over(p))
         return;
     if (start == NEVER)
         trouble(p, STR_FMT " loses the start at %g s that it was promised",
@@ -64,8 +66,11 @@ void plan_hold(struct player *p, struct sim_gang *g, const struct record *r)
     g->by = r->hold.by;
     g->forecast = r->hold.expected;
     promise_check(p, g, r->hold.gang.job, g->by ? g->by : NEVER);
-    if (g->by && g->by < g->earliest_by)
+    if (g->by && (g->earliest_by == NEVER || p->evictions > g->evictions ||
+                  g->by < g->earliest_by)) {
         g->earliest_by = g->by;
+        g->evictions = p->evictions;
+    }
 }
 
 void plan_launch(struct player *p, struct sim_gang *g, const struct record *r)

@@ -174,6 +174,7 @@ struct sim_gang { /* a gang that was heard of: in a launch, or in a reason */
     uint32_t *held;       /* their nodes; in the arena of the scenario */
     int64_t by, forecast; /* of its reservation; 0: none promised, none made */
     int64_t earliest_by;  /* the best that it was promised; NEVER */
+    uint32_t evictions;   /* there had been so many then */
 };
 
 struct sim_job {
