@@ -517,7 +517,8 @@ static void try_lanes(struct pass *p)
     while (p->questions < s->policy.most_questions && (next = lane_next(s)) != NONE) {
         uint32_t gang = s->lanes.at[next].heap[0];
         p->questions++;
-        bool placed = quota_allows(s, gang, &why) && pass_place(p, gang, &why);
+        bool placed = quota_allows(s, gang, &why) &&
+                      (pass_place(p, gang, &why) || pass_lend(p, gang));
         if (quota_authority(s, gang) < AUTHORITY_PLACE) {
             if (placed)
                 launch_would(p, gang, &why);

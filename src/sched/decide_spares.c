@@ -166,7 +166,7 @@ bool pass_lend(struct pass *p, uint32_t gang)
     struct sched *s = p->s;
     const struct job *j = &s->jobs.at[s->gangs.at[gang].job];
     struct why why;
-    if (s->spares.n == 0 || j->qos != QOS_BEST_EFFORT || !j->preemptible)
+    if (s->spares.n == 0 || !job_borrows_spares(j))
         return false;
     for (uint32_t i = 0; i < s->spares.n; i++)
         if (lends(s, &s->spares.at[i]))

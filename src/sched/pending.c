@@ -345,6 +345,8 @@ static uint32_t lane_of(struct sched *s, uint32_t gang)
     const struct job *j = &s->jobs.at[g->job];
     bool strict = s->policy.block != BLOCK_NONE;
     uint64_t own = strict ? 0 : gang_own(s, g);
+    if (!strict && s->policy.nspares && job_borrows_spares(j))
+        own = digest_mix(own, 1);
     struct lane as = {.queue = j->queue, .tree = j->tree, .root = g->root, .own = own,
                       .octave = strict ? 0 : limit_octave(s, j)};
     uint64_t key = lane_key(s, &as);

@@ -22,8 +22,7 @@ bool spare_is_lent_to(const struct sched *s, const struct claim *c)
 {
     if (c->gang == NONE || c->foreign || c->phase == CLAIM_STRAY)
         return false;
-    const struct job *j = &s->jobs.at[s->gangs.at[c->gang].job];
-    return j->qos == QOS_BEST_EFFORT && j->preemptible;
+    return job_borrows_spares(&s->jobs.at[s->gangs.at[c->gang].job]);
 }
 
 void spares_lift(struct sched *s, uint32_t node)

@@ -515,6 +515,11 @@ static inline bool node_is_spare(const struct sched *s, uint32_t node)
 {
     return node < s->is_spare.n && s->is_spare.at[node];
 }
+/* Work that may be evicted for nothing. */
+static inline bool job_borrows_spares(const struct job *j)
+{
+    return j->qos == QOS_BEST_EFFORT && j->preemptible;
+}
 bool spare_is_lent_to(const struct sched *s, const struct claim *c);
 /* Around a change of what is taken on a spare node: its guard is given back; then taken anew,
  * if it still is a spare (any number of times). */

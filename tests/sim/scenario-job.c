@@ -410,6 +410,7 @@ static int job_facts(struct scenario *sc, const struct ynode *n, struct job_plan
     static const char *const losses[] = {"gang", "member", "ignore", NULL};
     static const char *const successes[] = {"all", "any", "leader", NULL};
     static const char *const hows[] = {"none", "self", "asked", NULL};
+    static const char *const classes[] = {"guaranteed", "best_effort", "latency", NULL};
     struct job_spec *s = &j->spec;
     const struct ynode *priority = ynode_get(n, "priority");
     const struct ynode *may_go = ynode_get(n, "preemptible");
@@ -424,6 +425,7 @@ static int job_facts(struct scenario *sc, const struct ynode *n, struct job_plan
         (rc = get_choice(n, "kind", kinds, &s->kind, err)) ||
         (rc = get_choice(n, "on_loss", losses, &s->on_loss, err)) ||
         (rc = get_choice(n, "success", successes, &s->success, err)) ||
+        (rc = get_choice(n, "qos", classes, &s->qos, err)) ||
         (rc = get_choice(n, "checkpoint", hows, &s->checkpoint, err)) ||
         (rc = get_u32(n, "tries", 1000000, &s->tries, err)) ||
         (rc = get_time(n, "backoff", &s->backoff_us, err)) ||
@@ -449,7 +451,7 @@ int job_read(struct scenario *sc, const struct ynode *n, struct job_plan *ret,
                                        "backoff",     "expected", "limit",   "runs",
                                        "repeat",      "gang",     "pods",    "groups",
                                        "checkpoint",  "save",     "restore", "protect",
-                                       "preemptible", "ends_in",  NULL};
+                                       "preemptible", "ends_in",  "qos",     NULL};
     struct tree_read *t = arena_zero(&sc->arena, sizeof *t);
     struct err why = {0};
     t->sc = sc;
