@@ -509,6 +509,13 @@ static void launch_would(struct pass *p, uint32_t gang, struct why *why)
     p->would = false;
 }
 
+/* What the limits of queues refuse may be had from lower work of the same queue; what no right
+ * covers, and what its user may not have, may not. */
+static bool may_reclaim(struct sched *s, uint32_t gang, const struct why *why)
+{
+    return why->code != WHY_QUOTA || (s->gangs.at[gang].right && quota_user_allows(s, gang));
+}
+
 static void try_lanes(struct pass *p)
 {
     struct sched *s = p->s;
@@ -525,8 +532,9 @@ static void try_lanes(struct pass *p)
             refuse(p, gang, &why);
         } else if (placed) {
             pass_launch(p, gang);
-        } else if (why.code == WHY_QUOTA ||
-                   (!pass_reclaim(p, gang, &why) && !pass_reserve(p, gang))) {
+        } else if (!may_reclaim(s, gang, &why) ||
+                   (!pass_reclaim(p, gang, &why) &&
+                    (why.code == WHY_QUOTA || !pass_reserve(p, gang)))) {
             refuse(p, gang, &why);
         }
     }

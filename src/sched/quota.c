@@ -296,6 +296,14 @@ static bool keeps_all(struct sched *s, const struct job *j, const int64_t *need,
     return true;
 }
 
+bool quota_user_allows(struct sched *s, uint32_t gang)
+{
+    int64_t need[QUOTA_RESOURCES_MAX];
+    struct why why;
+    quota_need(s, gang, need);
+    return user_allows(s, &s->jobs.at[s->gangs.at[gang].job], need, &why);
+}
+
 bool quota_allows(struct sched *s, uint32_t gang, struct why *why)
 {
     struct quota *q = &s->quota;

@@ -74,6 +74,8 @@ void quota_need(const struct sched *s, uint32_t gang, int64_t *ret);
 
 /* May the gang start at its minimum under the caps above it? Else why says which one. */
 bool quota_allows(struct sched *s, uint32_t gang, struct why *why);
+/* May its user have its minimum in its queue? */
+bool quota_user_allows(struct sched *s, uint32_t gang);
 /* Tasks of a shape that caps leave room for beyond `taken` of the minimum. */
 uint8_t quota_authority(const struct sched *s, uint32_t gang); /* enum queue_authority */
 void quota_refused(struct sched *s, uint32_t leaf); /* somebody was: wake it when use falls */
