@@ -265,12 +265,10 @@ static uint64_t devices_then(struct sched *s, uint32_t gang, uint32_t node, int6
             continue;
         }
         const struct job *j = c->gang == NONE ? NULL : &s->jobs.at[s->gangs.at[c->gang].job];
-        int64_t expected = j && j->expected_us ? c->since + j->expected_us : until;
-        if (expected <= s->at) /* it should have ended: half of what its limit leaves */
-            expected = s->at + (until - s->at) / 2;
+        int64_t expected = claim_expected(s, c, until);
         pl->soft = pl->soft || soft;
         if (expected > pl->expected) {
-            pl->expected = expected < until ? expected : until;
+            pl->expected = expected;
             pl->who = j ? digest_bytes(j->name, j->name_len, 0) : 0;
         }
     }

@@ -166,6 +166,7 @@ static uint64_t gang_digest(const struct sched *s, uint32_t i)
         h = digest_mix(h, fields[k]);
     h = digest_mix(h, (uint64_t)owed_labels(s, i) << 2 | g->right << 1 | g->reserved);
     h = digest_mix(h, (uint64_t)g->kept << 2 | g->mends << 1 | g->due);
+    h = digest_mix(h, (uint64_t)g->forecast_us);
     if (g->said)
         h = digest_mix(h, why_digest(s, &g->why));
     return digest_mix(h, slots_digest(g));
@@ -257,6 +258,7 @@ uint64_t sched_digest(const struct sched *s, enum digest_kind kind)
     h = digest_mix(h, (uint64_t)s->at);
     h = digest_mix(h, digest_bytes(&s->ledger, sizeof s->ledger, 0));
     h = digest_mix(h, mix_digest(&s->mix, &s->words));
+    h = digest_mix(h, forecast_digest(&s->forecast));
     h = digest_mix(h, digest_bytes(s->policy_text.data ? s->policy_text.data : "",
                                    s->policy_text.len, 0));
     return sum + h;

@@ -55,6 +55,8 @@ static void fold_launch(struct sched *s, const struct record *r)
     }
     bool first = s->gangs.at[gang].phase == GANG_PENDING;
     gang_unpend(s, gang);
+    if (first)
+        expected_set(s, gang);
     struct gang *g = &s->gangs.at[gang];
     if (first)
         g->phase = GANG_LAUNCHING;

@@ -145,7 +145,10 @@ void fold_job(struct sched *s, const struct record *r)
         else
             s->jobs.at[job].budget = r->budget_set.allowed;
         return;
-    default: /* signal, soft_set: their readers come with the policy */
+    case EV_SOFT_SET:
+        fold_soft(s, r);
+        return;
+    default: /* signal: its readers come with the verdicts on devices */
         return;
     }
 }

@@ -224,6 +224,9 @@ static void act_ended(struct sched *s, const struct record *r, uint32_t claim)
     uint8_t how = r->task_ended.how;
     if (how != ENDED_DONE && !stray)
         account_lost(s, c);
+    if (gang != NONE && !stray && !ours &&
+        (how == ENDED_DONE || how == ENDED_FAILED || how == ENDED_OOM))
+        expected_learn(s, c);
     c->extra = false; /* it was there: its gang has lost it */
     if (how != ENDED_DONE && gang != NONE && !stray)
         gang_lost(s, gang);

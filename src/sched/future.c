@@ -24,7 +24,8 @@ int64_t gang_duration(const struct sched *s, uint32_t gang, bool *soft)
     *soft = j->time_limit_us == 0;
     if (j->time_limit_us)
         return timeline_end(j->time_limit_us, KILL_MARGIN_US);
-    return j->expected_us ? j->expected_us : TIMELINE_FOREVER;
+    int64_t expected = gang_expected(s, &s->gangs.at[gang]);
+    return expected ? expected : TIMELINE_FOREVER;
 }
 
 static const struct reservation *reservation_of(const struct sched *s, uint32_t gang)

@@ -20,8 +20,9 @@ static int64_t runs_since(const struct sched *s, uint32_t gang)
 static int64_t remaining_us(const struct sched *s, uint32_t gang)
 {
     const struct job *j = &s->jobs.at[s->gangs.at[gang].job];
-    int64_t left = j->expected_us - j->progress_us - (s->at - runs_since(s, gang));
-    return j->expected_us == 0 ? INT64_MAX : left > 0 ? left : 0;
+    int64_t expected = gang_expected(s, &s->gangs.at[gang]);
+    int64_t left = expected - j->progress_us - (s->at - runs_since(s, gang));
+    return expected == 0 ? INT64_MAX : left > 0 ? left : 0;
 }
 
 /* Two classes (Tiresias, NSDI'19): GPU time attained below and above a threshold. */
@@ -45,13 +46,21 @@ static int order_cmp(const struct sched *s, uint32_t a, uint32_t b)
     return 0;
 }
 
+/* By expected run time; what nobody knows comes last. */
+static int sooner_over(const struct sched *s, uint32_t a, uint32_t b)
+{
+    uint64_t ea = (uint64_t)gang_expected(s, &s->gangs.at[a]) - 1;
+    uint64_t eb = (uint64_t)gang_expected(s, &s->gangs.at[b]) - 1;
+    return ea < eb ? -1 : ea > eb;
+}
+
 bool gang_outranks(const struct sched *s, uint32_t a, uint32_t b)
 {
     const struct job *ja = &s->jobs.at[s->gangs.at[a].job], *jb = &s->jobs.at[s->gangs.at[b].job];
     if (ja->priority != jb->priority)
         return ja->priority > jb->priority;
     if (s->policy.order == ORDER_SHORTEST)
-        return (uint64_t)ja->expected_us - 1 < (uint64_t)jb->expected_us - 1;
+        return sooner_over(s, a, b) < 0;
     if (s->policy.order == ORDER_FIFO)
         return ja->submitted_at < jb->submitted_at;
     return order_cmp(s, a, b) < 0;
@@ -63,10 +72,9 @@ bool gang_before(const struct sched *s, uint32_t a, uint32_t b)
     const struct job *ja = &s->jobs.at[ga->job], *jb = &s->jobs.at[gb->job];
     if (ja->priority != jb->priority)
         return ja->priority > jb->priority;
-    if (!ga->due && !gb->due && s->policy.order == ORDER_SHORTEST && ja->expected_us != jb->expected_us) {
-        uint64_t ea = (uint64_t)ja->expected_us - 1, eb = (uint64_t)jb->expected_us - 1;
-        return ea < eb; /* 0, not known, comes last */
-    }
+    int shorter = !ga->due && !gb->due && s->policy.order == ORDER_SHORTEST ? sooner_over(s, a, b) : 0;
+    if (shorter)
+        return shorter < 0;
     if (ga->due != gb->due)
         return ga->due;
     if (ga->due && ja->submitted_at != jb->submitted_at)
@@ -393,6 +401,7 @@ void gang_pend(struct sched *s, uint32_t gang)
     uint32_t lane = lane_of(s, gang);
     struct gang *g = &s->gangs.at[gang];
     assert(g->lane == NONE);
+    expected_set(s, gang);
     lane_leave(s, lane);
     g->lane = lane;
     g->phase = GANG_PENDING;

@@ -549,6 +549,17 @@ static void io_numbers(struct io *io, struct sched *s)
     FIELD(io, s->mix_unknown);
 }
 
+static void io_forecast(struct io *io, struct sched *s)
+{
+    struct buf b = {0};
+    if (io->out)
+        forecast_save(&s->forecast, &b);
+    bytes(io, &b);
+    if (!io->out && !io->bad && forecast_load(&s->forecast, buf_as_str(&b)) < 0)
+        io->bad = true;
+    buf_done(&b);
+}
+
 static void io_policy(struct io *io, struct sched *s)
 {
     bytes(io, &s->policy_text);
@@ -585,6 +596,7 @@ static void walk(struct io *io, struct sched *s)
     }
     io_words(io, s);
     io_policy(io, s);
+    io_forecast(io, s);
     uint32_t *map = io_nodes(io, s);
     io_slabs(io, s);
     io_trees(io, s);

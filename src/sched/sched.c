@@ -105,6 +105,7 @@ void sched_destroy(struct sched *s)
     u64map_done(&s->part_nodes);
     vec_done(&s->parts);
     vec_done(&s->accounts);
+    forecast_done(&s->forecast);
     words_done(&s->words);
     buf_done(&s->policy_text);
     arena_done(&s->policy_arena);

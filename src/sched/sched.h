@@ -38,6 +38,10 @@ uint64_t sched_digest(const struct sched *s, enum digest_kind kind);
 void sched_save(const struct sched *s, struct buf *out);
 int sched_load(struct sched **ret, struct str bytes, struct err *err);
 
+/* What was learned, for a world that keeps nothing else of ours: as the soft_set event that
+ * would give it back. The bytes live in out. */
+void sched_soft(const struct sched *s, struct record *ret, struct buf *out);
+
 /* For reports; none of it feeds back. */
 const struct cluster *sched_cluster(const struct sched *s);
 const struct words *sched_words(const struct sched *s);

@@ -10,6 +10,7 @@
 #include "base/heap.h"
 #include "base/vec.h"
 #include "cluster/cluster.h"
+#include "sched/forecast.h"
 #include "sched/mix.h"
 #include "sched/owed.h"
 #include "sched/phase.h"
@@ -151,6 +152,7 @@ struct gang {
     uint64_t tried_epoch;  /* free_epoch at its last say */
     uint32_t lane, heap_pos;
     uint32_t attention_next;
+    int64_t forecast_us;   /* learned run time, as it stood when it joined its lane or started; 0 */
     uint32_t timer;        /* serial of the valid timer, the earliest; 0: none */
     int64_t timer_at;
 };
@@ -270,6 +272,7 @@ struct sched {
     struct owed owed;          /* who has a right to room */
     int64_t evict_hour;        /* number of the hour in which */
     uint32_t evicted;          /* ... so many gangs were evicted */
+    struct forecast forecast;  /* learned run times */
     struct quota quota;        /* queues, and in each the lanes to try */
     VEC(uint32_t) unsaid;      /* gangs that came since the last pass and lack a reason */
     uint32_t attention;        /* list of gangs to look at */
@@ -646,6 +649,19 @@ void early_forget(struct sched *s, uint32_t job);
 void early_admit(struct sched *s, uint32_t job); /* its counts changed: all are offered anew */
 void early_unseen(struct sched *s);              /* synced: who was not named is not there */
 uint32_t early_count(const struct sched *s, uint32_t gang);
+
+/* expected.c */
+void expected_set(struct sched *s, uint32_t gang); /* its forecast, as it is now */
+void expected_learn(struct sched *s, const struct claim *c); /* it is about to end by itself */
+/* When a running one is expected to be gone; at the latest `until`. */
+int64_t claim_expected(const struct sched *s, const struct claim *c, int64_t until);
+void fold_soft(struct sched *s, const struct record *r);
+/* Stated, or learned; 0: nobody knows. */
+static inline int64_t gang_expected(const struct sched *s, const struct gang *g)
+{
+    int64_t stated = s->jobs.at[g->job].expected_us;
+    return stated ? stated : g->forecast_us;
+}
 
 /* fold-policy.c */
 void fold_policy(struct sched *s, struct str text);

@@ -1,0 +1,192 @@
+/* test-foresight.c - the core looks ahead: learned run times, waiting against evicting
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "play.h"
+#include "tap.h"
+
+#define S INT64_C(1000000)
+#define H (3600 * S)
+
+struct job {
+    const char *name, *user, *queue, *required;
+    uint32_t tasks, gpus;
+    int64_t limit, expected, save, restore;
+    int32_t priority;
+    uint8_t checkpoint;
+};
+
+static void submit(struct play *p, const struct job *j)
+{
+    struct shape sh = play_shape(j->gpus);
+    struct group_spec g[2];
+    memset(g, 0, sizeof g);
+    g[0] = (struct group_spec){.parent = GROUP_NONE, .shape = GROUP_NONE, .whole = 1,
+                               .count = {1, 1, 1, 1}};
+    g[1] = (struct group_spec){.parent = 0, .shape = 0, .depth = 1,
+                               .count = {j->tasks, j->tasks, j->tasks, 1}};
+    if (j->required)
+        g[0].required = play_word(p, j->required);
+    struct job_spec spec = {.name = str_of(j->name), .preemptible = 1,
+                            .queue = play_word(p, j->queue ? j->queue : "main"),
+                            .user = j->user ? play_word(p, j->user) : 0,
+                            .submitted_at = p->at, .time_limit_us = j->limit,
+                            .expected_us = j->expected, .priority = j->priority,
+                            .checkpoint = j->checkpoint, .ckpt_save_us = j->save,
+                            .ckpt_restore_us = j->restore,
+                            .ngroups = 2, .nshapes = 1, .groups = g, .shapes = &sh};
+    struct record r = {.kind = EV_JOB_SET};
+    r.job_set = &spec;
+    play_fold(p, &r);
+}
+
+/* It starts, runs, and ends by itself; its one task. */
+static void runs(struct play *p, const char *name, const char *user, int64_t run)
+{
+    submit(p, &(struct job){.name = name, .user = user, .tasks = 1, .gpus = 8});
+    play_border(p);
+    const struct record *l = play_find(p, DE_LAUNCH, 0);
+    uint64_t launch = l ? l->launch.launch : 0;
+    play_run(p);
+    play_border(p);
+    p->at += run;
+    play_end(p, name, launch, 0, ENDED_DONE);
+    play_border(p);
+}
+
+static void teach(struct play *p)
+{
+    char name[16];
+    for (int i = 0; i < 12; i++) {
+        snprintf(name, sizeof name, "l%d", i);
+        runs(p, name, "long", H);
+        snprintf(name, sizeof name, "s%d", i);
+        runs(p, name, "short", 60 * S);
+    }
+}
+
+/* Which of two that came while the node was taken starts when it is free. */
+static bool short_goes_first(struct play *p)
+{
+    submit(p, &(struct job){.name = "x", .tasks = 1, .gpus = 8});
+    play_border(p);
+    uint64_t launch = play_find(p, DE_LAUNCH, 0)->launch.launch;
+    play_run(p);
+    submit(p, &(struct job){.name = "a", .user = "long", .tasks = 1, .gpus = 8});
+    p->at += S;
+    submit(p, &(struct job){.name = "b", .user = "short", .tasks = 1, .gpus = 8});
+    play_border(p);
+    p->at += S;
+    play_end(p, "x", launch, 0, ENDED_DONE);
+    play_border(p);
+    const struct record *l = play_find(p, DE_LAUNCH, 0);
+    return l && str_is(l->launch.gang.job, "b");
+}
+
+static void begin(struct play *p, const char *policy)
+{
+    play_init(p);
+    play_policy(p, policy);
+    play_node(p, "n1", 8, NULL, NULL, NODE_UP);
+    play_synced(p);
+}
+
+static void test_order(void)
+{
+    struct play p;
+    begin(&p, "order: shortest\nforecast: learned\n");
+    teach(&p);
+    ok(short_goes_first(&p), "whose jobs were short goes first, though nobody stated it");
+    play_done(&p);
+    begin(&p, "order: shortest\nforecast: limit\n");
+    teach(&p);
+    ok(!short_goes_first(&p), "without learning the one that came first");
+    play_done(&p);
+}
+
+static void test_soft(void)
+{
+    struct play p, q;
+    struct buf soft = {0};
+    struct record r;
+    begin(&p, "order: shortest\nforecast: learned\n");
+    teach(&p);
+    sched_soft(p.s, &r, &soft);
+    begin(&q, "order: shortest\nforecast: learned\n");
+    play_fold(&q, &r);
+    ok(short_goes_first(&q), "a core that was told what another had learned knows it");
+    play_done(&q);
+    begin(&q, "order: shortest\nforecast: learned\n");
+    r.soft_set.version++;
+    play_fold(&q, &r);
+    struct sched_counts c;
+    sched_counts(q.s, &c);
+    is_int((int64_t)c.noops, 1, "another version's bytes are left alone");
+    ok(!short_goes_first(&q), "and teach nothing");
+    play_done(&q);
+    struct buf bytes = {0};
+    struct sched *loaded = NULL;
+    sched_save(p.s, &bytes);
+    is_int(sched_load(&loaded, buf_as_str(&bytes), NULL), 0, "it is saved with the state");
+    ok(sched_digest(loaded, DIGEST_ALL) == sched_digest(p.s, DIGEST_ALL), "whole");
+    sched_destroy(p.s);
+    p.s = loaded;
+    ok(short_goes_first(&p), "and still known");
+    buf_done(&bytes);
+    buf_done(&soft);
+    play_done(&p);
+}
+
+/* Twelve ran an hour; one with a limit of ten hours has run half of one when a gang waits
+ * for its node. */
+static void test_expected(void)
+{
+    struct play p;
+    begin(&p, "reserve: all\nforecast: learned\n");
+    teach(&p);
+    submit(&p, &(struct job){.name = "x", .user = "long", .tasks = 1, .gpus = 8, .limit = 10 * H});
+    play_border(&p);
+    play_run(&p);
+    play_border(&p);
+    int64_t since = p.at;
+    p.at += H / 2;
+    submit(&p, &(struct job){.name = "y", .tasks = 1, .gpus = 8, .limit = H});
+    play_border(&p);
+    const struct record *hold = play_find(&p, DE_HOLD, 0);
+    ok(hold && hold->hold.by >= since + 10 * H, "promised is what the limit allows");
+    ok(hold && llabs(hold->hold.expected - since - H) < H / 8,
+       "expected is what the others took");
+    play_done(&p);
+}
+
+/* Who is stopped, or lost, might have run for ever. */
+static void test_censored(void)
+{
+    struct play p;
+    begin(&p, "order: shortest\nforecast: learned\n");
+    char name[16];
+    for (int i = 0; i < 12; i++) {
+        snprintf(name, sizeof name, "k%d", i);
+        submit(&p, &(struct job){.name = name, .user = "short", .tasks = 1, .gpus = 8});
+        play_border(&p);
+        uint64_t launch = play_find(&p, DE_LAUNCH, 0)->launch.launch;
+        play_run(&p);
+        p.at += S;
+        struct record r = {.kind = EV_JOB_DO};
+        r.job_do.job = str_of(name);
+        r.job_do.verb = JOB_CANCEL;
+        play_fold(&p, &r);
+        play_border(&p);
+        play_end(&p, name, launch, 0, ENDED_KILLED);
+        play_border(&p);
+    }
+    ok(!short_goes_first(&p), "ends that we made teach nothing");
+    play_done(&p);
+}
+
+int main(void)
+{
+    test_order();
+    test_soft();
+    test_expected();
+    test_censored();
+    return done_testing();
+}
