@@ -109,6 +109,17 @@ static const struct key {
 };
 enum { NKEYS = sizeof keys / sizeof *keys };
 
+const char *policy_key(enum policy_table table, uint32_t i)
+{
+    const char *const *names = table == POLICY_QUEUE_KEYS ? policy_queue_keys : policy_spares_keys;
+    if (table == POLICY_KEYS)
+        return i < NKEYS ? keys[i].name : NULL;
+    for (uint32_t k = 0; names[k]; k++)
+        if (k == i)
+            return names[k];
+    return NULL;
+}
+
 void policy_init(struct policy *p)
 {
     memset(p, 0, sizeof *p);

@@ -92,6 +92,10 @@ struct policy {
 };
 
 void policy_init(struct policy *p); /* the defaults: fifo, skip, fewest-free */
+/* Names of the keys of a policy file, of a queue in it and of an item of spares, in the
+ * order of docs/policy-format.md; NULL behind the last. */
+enum policy_table { POLICY_KEYS = 0, POLICY_QUEUE_KEYS, POLICY_SPARES_KEYS };
+const char *policy_key(enum policy_table table, uint32_t i);
 /* Reads text into *ret; mix_text, spares and queues
  * point into a. 0 or -errno, err is "name:line:col: why". */
 int policy_parse(const char *name, struct str text, struct arena *a, struct policy *ret,

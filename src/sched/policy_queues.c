@@ -16,6 +16,12 @@
 #include "base/vec.h"
 #include "sched/policy_read.h"
 
+const char *const policy_queue_keys[] = {"guaranteed", "max",       "borrow",
+                                         "lend",       "user_max",  "weight",
+                                         "authority",  "value_max", "evictions_per_hour",
+                                         "children",   NULL};
+const char *const policy_spares_keys[] = {"level", "nodes", "fault", "lend", NULL};
+
 struct reading {
     struct arena *a;
     struct queue_tree *tree;
@@ -102,12 +108,8 @@ static int read_u32(struct reading *rd, const struct ynode *n, uint32_t most, ui
 
 static int read_queue(struct reading *rd, const struct ynode *n, struct queue_spec *q)
 {
-    static const char *const known[] = {"guaranteed", "max",       "borrow",
-                                        "lend",       "user_max",  "weight",
-                                        "authority",  "value_max", "evictions_per_hour",
-                                        "children",   NULL};
     int64_t value;
-    int rc = ynode_only(n, known, rd->err);
+    int rc = ynode_only(n, policy_queue_keys, rd->err);
     struct queue_amounts *a = &q->amounts;
     rc = rc ? rc : read_amounts(rd, ynode_get(n, "guaranteed"), a->guaranteed);
     rc = rc ? rc : read_amounts(rd, ynode_get(n, "max"), a->max);
@@ -194,13 +196,12 @@ int policy_read_queues(const struct ynode *n, struct arena *a, struct policy *p,
 static int read_spare(const struct ynode *n, struct arena *a, struct policy_spares *ret,
                       struct err *err)
 {
-    static const char *const known[] = {"level", "nodes", "fault", "lend", NULL};
     struct policy_spares sp = {.lend = true};
     struct str text;
     int64_t nodes = 0;
     if (n->kind != YNODE_MAP || !ynode_get(n, "level") || !ynode_get(n, "nodes"))
         return ynode_err(n, EINVAL, err, "expected {level: block, nodes: 1}");
-    int rc = ynode_only(n, known, err);
+    int rc = ynode_only(n, policy_spares_keys, err);
     rc = rc ? rc : ynode_str(ynode_get(n, "level"), &text, err);
     if (rc)
         return rc;

@@ -6,6 +6,8 @@
 #include "base/yaml.h"
 #include "sched/policy.h"
 
+extern const char *const policy_queue_keys[], *const policy_spares_keys[]; /* NULL-ended */
+
 /* "queues": the word `trace`, or a map of queues. Strings are copied into a. 0 or -errno
  * with the place. */
 int policy_read_queues(const struct ynode *n, struct arena *a, struct policy *p,
