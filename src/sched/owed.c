@@ -207,7 +207,10 @@ static void add(struct sched *s, uint32_t gang, bool sure)
     o->units.at[gang] = (struct rights_unit){.priority = j->priority,
                                              .need = need_row(s, need), .core = RIGHTS_NONE,
                                              .leaf = j->qnode};
-    o->places.at[gang] = (struct rights_place){.submitted = j->submitted_at};
+    o->places.at[gang] = (struct rights_place){
+        .submitted = j->submitted_at,
+        .cost = j->preemptible ? 0 : INT64_MAX, /* who may not be stopped keeps its right first */
+    };
     o->listed.at[gang] = true;
     line_insert(s, &o->leaves.at[j->qnode].ids, gang);
     if (s->policy.across)
