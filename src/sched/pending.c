@@ -72,13 +72,11 @@ bool gang_before(const struct sched *s, uint32_t a, uint32_t b)
     const struct job *ja = &s->jobs.at[ga->job], *jb = &s->jobs.at[gb->job];
     if (ja->priority != jb->priority)
         return ja->priority > jb->priority;
-    int shorter = !ga->due && !gb->due && s->policy.order == ORDER_SHORTEST ? sooner_over(s, a, b) : 0;
-    if (shorter)
-        return shorter < 0;
     if (ga->due != gb->due)
         return ga->due;
-    if (ga->due && ja->submitted_at != jb->submitted_at)
-        return ja->submitted_at < jb->submitted_at;
+    int shorter = s->policy.order == ORDER_SHORTEST ? sooner_over(s, a, b) : 0;
+    if (shorter)
+        return shorter < 0;
     int by_order = order_cmp(s, a, b);
     if (by_order)
         return by_order < 0;
@@ -241,7 +239,9 @@ static struct next_key key_of(const struct sched *s, uint32_t lane)
     return (struct next_key){.no_right = !s->gangs.at[gang].right,
                              .beyond = !quota_within(s, gang),
                              .less_urgent = -(int64_t)s->jobs.at[s->gangs.at[gang].job].priority,
-                             .share = quota_share(s, s->lanes.at[lane].qnode)};
+                             .share = s->policy.between == BETWEEN_ORDER
+                                          ? 0
+                                          : quota_share(s, s->lanes.at[lane].qnode)};
 }
 
 static int key_cmp(const struct next_key *a, const struct next_key *b)
@@ -256,7 +256,8 @@ static int key_cmp(const struct next_key *a, const struct next_key *b)
 }
 
 /* Without quotas all lanes stand in the root's heap. With them: whoever has a right, then
- * within the guarantee, by priority, by the least share of its queue. O(queues). */
+ * within the guarantee, by priority, by the least share of its queue (unless the policy
+ * says that the order decides between queues), by the order. O(queues). */
 uint32_t lane_next(const struct sched *s)
 {
     const struct quota *q = &s->quota;

@@ -44,6 +44,8 @@ static const struct choice quotas[] = {{"none", QUOTAS_NONE},
                                        {NULL, 0}};
 static const struct choice reserves[] = {
     {"none", RESERVE_NONE}, {"gangs", RESERVE_GANGS}, {"all", RESERVE_ALL}, {NULL, 0}};
+static const struct choice betweens[] = {
+    {"share", BETWEEN_SHARE}, {"order", BETWEEN_ORDER}, {NULL, 0}};
 static const struct choice preempts[] = {
     {"none", PREEMPT_NONE}, {"rights", PREEMPT_RIGHTS}, {"order", PREEMPT_ORDER}, {NULL, 0}};
 static const struct choice limits[] = {
@@ -81,6 +83,7 @@ static const struct key {
     {"attained_gpu_hours", KEY_COUNT, offsetof(struct policy, attained_gpu_hours), NULL, 1,
      1000000},
     {"quotas", KEY_WORD, offsetof(struct policy, quotas), quotas, 0, 0},
+    {"between", KEY_WORD, offsetof(struct policy, between), betweens, 0, 0},
     {"queues", KEY_QUEUES, offsetof(struct policy, queues), NULL, 0, 0},
     {"usage_half_life", KEY_TIME, offsetof(struct policy, usage_half_life_us), NULL, 0,
      3650 * US_PER_DAY},
@@ -103,6 +106,7 @@ static const struct key {
     {"protect", KEY_TIME, offsetof(struct policy, protect_us), NULL, 0, 365 * US_PER_DAY},
     {"evictions_per_hour", KEY_COUNT, offsetof(struct policy, evictions_per_hour), NULL, 0,
      UINT32_MAX},
+    {"bad_node_failures", KEY_COUNT, offsetof(struct policy, bad_node_failures), NULL, 0, 1000},
     {"spares", KEY_SPARES, offsetof(struct policy, spares), NULL, 0, 0},
     {"moves_per_hour", KEY_COUNT, offsetof(struct policy, moves_per_hour), NULL, 0, 1000000},
     {"moves_per_job", KEY_COUNT, offsetof(struct policy, moves_per_job), NULL, 0, 1000000},
@@ -127,6 +131,7 @@ void policy_init(struct policy *p)
     memcpy(p->scorer, "fewest-free", 12);
     p->launch_timeout_us = 10 * US_PER_MIN;
     p->repair_grace_us = 5 * US_PER_MIN;
+    p->bad_node_failures = 3;
     p->most_questions = 4096;
     p->reservations = 10;
     p->improve_every_us = 15 * US_PER_MIN;

@@ -34,6 +34,10 @@ enum policy_reserve {
     RESERVE_GANGS, /* gangs that do not fit get a reservation */
     RESERVE_ALL    /* whoever does not fit */
 };
+enum policy_between {
+    BETWEEN_SHARE = 0, /* the queue with the least share first */
+    BETWEEN_ORDER      /* whoever is first by `order`, of whatever queue */
+};
 enum policy_preempt {
     PREEMPT_NONE = 0,
     PREEMPT_RIGHTS, /* who has a right may evict who has none */
@@ -68,6 +72,7 @@ struct policy {
     int64_t launch_timeout_us; /* a gang must be whole so soon after its launch */
     int64_t repair_grace_us;   /* a broken gang keeps its members so long */
     uint32_t most_questions;   /* placements tried in one pass */
+    uint32_t bad_node_failures; /* jobs that fail on a node make it bad; 0: never */
     uint8_t gangs;             /* enum policy_gangs */
     uint8_t quotas;            /* enum policy_quotas */
     uint8_t reserve;           /* enum policy_reserve */
@@ -75,6 +80,7 @@ struct policy {
     uint8_t limits;            /* enum policy_limits */
     uint8_t forecast;          /* enum policy_forecast */
     uint8_t within, across;    /* enum policy_within, policy_across */
+    uint8_t between;           /* enum policy_between */
     bool queues_trace;         /* queues: trace; replaced before the core sees it */
     uint32_t reservations;     /* gangs that may hold one at a time */
     uint32_t forecast_quantile; /* percent */
