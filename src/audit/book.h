@@ -83,6 +83,9 @@ struct bgang {
     bool launched; /* in the pass at hand: its layout is checked at its end */
     bool first;    /* ... and it waited before */
     uint32_t target, done, tries;
+    bool roams;          /* failed on a second node */
+    uint32_t fails_here; /* its last tries in a row that failed on */
+    struct str fails_on; /* ... this node */
     int64_t not_before;             /* back-off */
     int64_t launch_by, grace_until; /* the latest of all its launches and holds */
     int64_t last_by;                /* of its last launch */
@@ -299,6 +302,8 @@ void bgang_recounted(struct audit *a,
                      struct bgang *g);       /* its slots follow new counts */
 uint32_t bgang_lacks(const struct bgang *g); /* members for its minimum */
 void bgang_unmend(struct bgang *g);          /* no place is kept any longer */
+int64_t bgang_backoff(const struct bgang *g);
+void bgang_failed_on(struct bgang *g, const struct bnode *n);
 void bgang_say(struct audit *a, struct bgang *g, const struct why *why);
 void bgang_shrink(struct bgang *g);
 bool bgang_is_short(const struct bgang *g);

@@ -12,6 +12,8 @@
  * Apache-2.0 */
 #include "audit/book.h"
 
+#include "base/units.h"
+
 #include <stdio.h>
 
 struct tally bgang_tally(const struct bgang *g)
@@ -211,6 +213,25 @@ static bool succeeded(const struct bgang *g)
     return g->done >= g->target;
 }
 
+/* A gang that fails on one node and then on another waits twice as long with each try, at
+ * most a day. */
+int64_t bgang_backoff(const struct bgang *g)
+{
+    int64_t day = 24 * 60 * US_PER_MIN, us = g->job->spec.backoff_us;
+    for (uint32_t n = g->tries < 16 ? g->tries : 16; g->roams && n > 1 && us < day; n--)
+        us = us < day / 2 ? us * 2 : day;
+    return us;
+}
+
+void bgang_failed_on(struct bgang *g, const struct bnode *n)
+{
+    bool same = g->fails_on.len && str_eq(g->fails_on, n->name);
+    g->roams |= g->fails_on.len && !same;
+    g->fails_here = same ? g->fails_here + 1 : 1;
+    if (!same)
+        g->fails_on = arena_str(&g->job->mem, n->name);
+}
+
 /* Nothing of it is left running: it waits again, or it is over. */
 static void empty(struct audit *a, struct bgang *g)
 {
@@ -232,7 +253,7 @@ static void empty(struct audit *a, struct bgang *g)
     for (uint32_t i = 0; i < g->nslots; i++)
         g->slots[i].started = g->slots[i].ready = false;
     if (g->failed && j->spec.backoff_us)
-        g->not_before = a->at + j->spec.backoff_us;
+        g->not_before = a->at + bgang_backoff(g);
     g->failed = g->short_ = g->up = g->raised = false;
     g->target = 0;
     g->launch_by = g->grace_until = 0;
@@ -252,7 +273,7 @@ static bool starts_again(const struct audit *a, const struct bgang *g,
                          const struct tally *t)
 {
     const struct job_spec *spec = &g->job->spec;
-    int64_t from = a->at + (g->failed && !g->behind ? spec->backoff_us : 0);
+    int64_t from = a->at + (g->failed && !g->behind ? bgang_backoff(g) : 0);
     return g->mends && t->planned && from < g->mend_by && !g->job->cancelled &&
            g->tries <= spec->tries;
 }
@@ -267,7 +288,7 @@ static void behind(struct audit *a, struct bgang *g)
     }
     g->done = spec->on_loss == LOSS_GANG ? 0 : g->done;
     if (g->failed && spec->backoff_us)
-        g->not_before = a->at + spec->backoff_us;
+        g->not_before = a->at + bgang_backoff(g);
     g->failed = g->up = g->raised = false;
     g->behind = true;
     bgang_watch(a, g);

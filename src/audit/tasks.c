@@ -252,6 +252,8 @@ static void ended(struct audit *a, const struct record *r, struct found f)
         g->done++;
     } else if (!ours && (how == ENDED_FAILED || how == ENDED_OOM)) {
         g->tries++;
+        if (n)
+            bgang_failed_on(g, n);
         g->failed = true;
     }
     if (!ours && how != ENDED_DONE && g->job->spec.on_loss == LOSS_IGNORE)
@@ -265,7 +267,7 @@ static void ended(struct audit *a, const struct record *r, struct found f)
             return; /* the job is over */
     } else if (g->failed && g->job->spec.on_loss == LOSS_MEMBER &&
                g->job->spec.backoff_us) {
-        g->not_before = a->at + g->job->spec.backoff_us;
+        g->not_before = a->at + bgang_backoff(g);
     }
     bgang_changed(a, g);
 }

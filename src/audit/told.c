@@ -113,7 +113,7 @@ static void node_set(struct audit *a, const struct node_desc *d)
         n = node_add(a, d->name);
     if (!fresh && !str_eq(n->uid, d->uid)) {
         claims_adrift(a, n, true);
-        n->unsynced = false;
+        n->unsynced = n->cordoned = false;
     }
     learn_levels(a, d);
     describe(a, n, d);

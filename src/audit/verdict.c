@@ -461,6 +461,22 @@ static int pass(struct audit *a, const struct record *r)
     return 0;
 }
 
+/* What failed there last is no try of the gang's that failed. */
+static void node_is_to_blame(struct audit *a, const struct bnode *n)
+{
+    for (uint32_t i = 0; i < a->jobs.n; i++) {
+        for (uint32_t k = 0; k < a->jobs.at[i]->ngangs; k++) {
+            struct bgang *g = &a->jobs.at[i]->gangs[k];
+            if (g->over || !g->fails_on.len || !str_eq(g->fails_on, n->name))
+                continue;
+            g->tries -= g->fails_here < g->tries ? g->fails_here : g->tries;
+            g->fails_here = 0;
+            if (!g->roams)
+                g->fails_on.len = 0;
+        }
+    }
+}
+
 int verdict(struct audit *a, const struct record *r)
 {
     struct bnode *n;
@@ -484,6 +500,8 @@ int verdict(struct audit *a, const struct record *r)
             return audit_bad(a, "protocol: a cordon of no node");
         n->cordoned = r->cordon.on;
         room_touch(a, n);
+        if (r->cordon.on && r->why.code == WHY_FAULT)
+            node_is_to_blame(a, n);
         return 0;
     default: /* DE_ASK */
         return book_job(a, r->ask.job) ? 0 : audit_bad(a, "protocol: an ask of no job");

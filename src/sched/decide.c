@@ -610,6 +610,8 @@ static __attribute__((noinline)) void pass(struct sched *s, struct records *out)
 {
     struct pass p = {.s = s, .out = out};
     stop_strays(&p);
+    if (s->suspects.n)
+        pass_bad_nodes(&p);
     if (s->attention != NONE)
         attend_all(&p);
     if (s->asks.n)
@@ -644,7 +646,7 @@ void sched_decide(struct sched *s, struct records *out)
     if (!s->synced || !s->leading)
         return;
     bool quiet = s->strays == NONE && s->attention == NONE && !s->asks.n && !s->quota.n_active &&
-                 !s->unsaid.n && !s->spares_now && !pass_reserves_due(s);
+                 !s->unsaid.n && !s->spares_now && !s->suspects.n && !pass_reserves_due(s);
     if (!quiet) /* at most borders nobody needs anything */
         pass(s, out);
 }

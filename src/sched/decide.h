@@ -27,6 +27,7 @@ void pass_stop_gang(struct pass *p, uint32_t gang, uint8_t mode, uint16_t code);
 void pass_let_go(struct pass *p, uint32_t gang, uint16_t code); /* of all room kept for it */
 
 /* decide_repair.c */
+void pass_bad_nodes(struct pass *p); /* cordons those that many different jobs failed on */
 /* A gang that is stopped for the loss of members: the others' places are kept, and room for
  * those that are lost beside them, if the policy and the job's tries allow it. */
 void pass_keep_places(struct pass *p, uint32_t gang);

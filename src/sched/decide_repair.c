@@ -14,7 +14,7 @@ static bool may_mend_whole(const struct sched *s, uint32_t gang)
 {
     const struct gang *g = &s->gangs.at[gang];
     const struct job *j = &s->jobs.at[g->job];
-    int64_t backoff = g->failed ? j->backoff_us : 0;
+    int64_t backoff = g->failed ? gang_backoff(s, g) : 0;
     return g->phase == GANG_STOPPING && j->on_loss == LOSS_GANG && !j->held &&
            !j->cancelled && g->tries <= j->tries && s->policy.gangs == GANGS_WHOLE &&
            backoff < s->policy.repair_grace_us;
@@ -97,6 +97,27 @@ static void hold_missing(struct pass *p, uint32_t gang)
     if (gang_lacks(s, gang)) {
         why.need = why.need > why.have ? why.need : why.have + 1;
         pass_say(p, gang, &why);
+    }
+}
+
+void pass_bad_nodes(struct pass *p)
+{
+    struct sched *s = p->s;
+    uint32_t n = s->suspects.n;
+    uint64_t *hashes = arena_alloc(&p->out->arena, (n + 1) * sizeof *hashes);
+    memcpy(hashes, s->suspects.at, n * sizeof *hashes);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t node = faults_node(s, hashes[i]);
+        if (node == NODE_NONE || s->cluster->nodes[node].cordoned)
+            continue;
+        struct record *r = pass_add(p, DE_CORDON);
+        r->cordon.node =
+            arena_str(&p->out->arena, cluster_node_name(s->cluster, node));
+        r->cordon.on = true;
+        r->why = (struct why){.code = WHY_FAULT,
+                              .need = s->policy.bad_node_failures,
+                              .have = faults_on(s, hashes[i])};
+        pass_emit(p);
     }
 }
 

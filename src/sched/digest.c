@@ -165,6 +165,7 @@ static uint64_t gang_digest(const struct sched *s, uint32_t i)
     for (uint32_t k = 0; k < sizeof fields / sizeof *fields; k++)
         h = digest_mix(h, fields[k]);
     h = digest_mix(h, (uint64_t)owed_labels(s, i) << 2 | g->right << 1 | g->reserved);
+    h = digest_mix(h, g->fails_on + ((uint64_t)g->fails_here << 1 | g->roams));
     h = digest_mix(h, (uint64_t)g->kept << 2 | g->mends << 1 | g->due);
     h = digest_mix(h, (uint64_t)g->forecast_us);
     if (g->said)
@@ -245,6 +246,11 @@ uint64_t sched_digest(const struct sched *s, enum digest_kind kind)
     for (uint32_t i = 0; i < s->lanes.n; i++)
         if (s->lanes.at[i].n)
             sum += lane_digest(s, &s->lanes.at[i]);
+    for (uint32_t i = 0; i < s->failures.n; i++)
+        sum += digest_mix(digest_mix(s->failures.at[i].node, s->failures.at[i].job),
+                          (uint64_t)s->failures.at[i].at);
+    for (uint32_t i = 0; i < s->suspects.n; i++)
+        sum += digest_mix(89, s->suspects.at[i]);
     for (uint32_t i = 0; i < s->spares.n; i++)
         sum += digest_mix(str_digest(cluster_node_name(s->cluster, s->spares.at[i].node), 87),
                           s->spares.at[i].rule);

@@ -36,7 +36,7 @@ static uint32_t seat_claim(struct sched *s, uint32_t gang, const struct seat *se
     c->launch = launch;
     c->asked = c->ours = false;
     c->placed = true;
-    gang_slot(s, gang, slot)->flags &= ~(uint32_t)SLOT_HURT;
+    gang_slot(s, gang, slot)->flags &= ~(uint32_t)(SLOT_LOST_NODE | SLOT_LOST_DEVICE);
     c->retry_at = 0;
     return id;
 }
@@ -261,6 +261,8 @@ void fold_decision(struct sched *s, const struct record *r)
             return;
         }
         cluster_node_cordon(s->cluster, id, r->cordon.on);
+        if (r->cordon.on && r->why.code == WHY_FAULT)
+            faults_blame(s, id);
         account_node(s, id);
         spares_fact(s, id);
         lanes_wake(s, id);

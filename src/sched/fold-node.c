@@ -78,6 +78,7 @@ static void fold_node_set(struct sched *s, const struct node_desc *d)
                        d->name))
                 s->claims.at[i].where_len = 0;
         cluster_node_unsynced(s->cluster, node, false);
+        cluster_node_cordon(s->cluster, node, false); /* that was another machine */
     }
     if (!fresh)
         tally_all(s, node, -1);

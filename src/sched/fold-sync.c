@@ -58,7 +58,7 @@ static uint32_t claim_vanish(struct sched *s, uint32_t id)
         return NONE;
     struct gang *g = &s->gangs.at[gang];
     struct slot *sl = gang_slot(s, gang, slot);
-    sl->flags |= SLOT_HURT;
+    sl->flags |= SLOT_LOST_NODE;
     if (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED))
         g->offered--;
     sl->flags &= ~(uint32_t)(SLOT_OFFERED | SLOT_GATED | SLOT_STARTED | SLOT_READY);

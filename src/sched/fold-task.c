@@ -215,11 +215,22 @@ static void act_refused(struct sched *s, const struct record *r, uint32_t claim)
     gang_settle(s, gang);
 }
 
+/* What a task that ended was lost with: its node, a device, or nothing. */
+static uint32_t hurt_by(const struct sched *s, const struct claim *c, uint8_t how)
+{
+    if (c->use.node == NODE_NONE)
+        return SLOT_LOST_NODE;
+    const struct node *n = &s->cluster->nodes[c->use.node];
+    if (how == ENDED_LOST || n->state != NODE_UP || n->cordoned || n->unsynced)
+        return SLOT_LOST_NODE;
+    return c->use.mode != GPU_NONE && c->use.devs & ~n->healthy ? SLOT_LOST_DEVICE : 0;
+}
+
 static void act_ended(struct sched *s, const struct record *r, uint32_t claim)
 {
     struct claim *c = &s->claims.at[claim];
     uint32_t gang = c->gang, slot = c->slot, node = c->use.node;
-    bool hurt = r->task_ended.how == ENDED_LOST || !claim_may_stay(s, c);
+    uint32_t hurt = hurt_by(s, c, r->task_ended.how);
     bool stray = c->phase == CLAIM_STRAY, ours = c->ours;
     uint8_t how = r->task_ended.how;
     if (how != ENDED_DONE && !stray)
@@ -249,13 +260,13 @@ static void act_ended(struct sched *s, const struct record *r, uint32_t claim)
     if (sl->flags & SLOT_OFFERED && !(sl->flags & SLOT_GATED))
         g->offered--;
     sl->flags &= ~(uint32_t)(SLOT_OFFERED | SLOT_GATED | SLOT_STARTED | SLOT_READY);
-    if (hurt)
-        sl->flags |= SLOT_HURT;
+    sl->flags |= hurt;
     if (how == ENDED_DONE && j->kind == JOB_FINITE) {
         sl->flags |= SLOT_DONE;
         g->done++;
     } else if (!ours && (how == ENDED_FAILED || how == ENDED_OOM)) {
         g->tries++;
+        faults_note(s, gang, node, how == ENDED_FAILED && !g->failed);
         g->failed = true;
     }
     if (!ours && how != ENDED_DONE && j->on_loss == LOSS_IGNORE)
@@ -265,7 +276,7 @@ static void act_ended(struct sched *s, const struct record *r, uint32_t claim)
         if (!s->gangs.at[gang].live)
             return;
     } else if (g->failed && j->on_loss == LOSS_MEMBER && j->backoff_us) {
-        g->not_before = s->at + j->backoff_us;
+        g->not_before = s->at + gang_backoff(s, g);
         gang_timer(s, gang, g->not_before);
     }
     gang_settle(s, gang);

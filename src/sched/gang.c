@@ -235,7 +235,7 @@ void gang_unmend(struct sched *s, uint32_t gang)
 static bool gang_stays(const struct sched *s, const struct gang *g)
 {
     const struct job *j = &s->jobs.at[g->job];
-    int64_t from = s->at + (g->failed ? j->backoff_us : 0);
+    int64_t from = s->at + (g->failed ? gang_backoff(s, g) : 0);
     return g->mends && g->planned && from < g->launch_by && !j->cancelled &&
            g->tries <= j->tries;
 }
@@ -267,7 +267,7 @@ static void gang_again(struct sched *s, uint32_t gang)
         g->done = 0;
     }
     if (g->failed && j->backoff_us)
-        g->not_before = s->at + j->backoff_us;
+        g->not_before = s->at + gang_backoff(s, g);
     for (uint32_t i = 0; i < g->nslots; i++) {
         struct slot *sl = gang_slot(s, gang, i);
         sl->flags &= ~(uint32_t)(SLOT_STARTED | SLOT_READY);

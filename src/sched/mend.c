@@ -155,17 +155,20 @@ static bool rule_helps(struct sched *s, uint32_t gang, uint32_t slot, const stru
     if (sp->rule >= s->policy.nspares)
         return false;
     struct str fault = s->policy.spares[sp->rule].fault;
-    bool hurt = gang_slot(s, gang, slot)->flags & SLOT_HURT;
-    return fault.len == 0 || (str_is(fault, "node") ? hurt : !hurt);
+    uint32_t lost = gang_slot(s, gang, slot)->flags & (SLOT_LOST_NODE | SLOT_LOST_DEVICE);
+    return fault.len == 0 ||
+           lost == (str_is(fault, "node") ? SLOT_LOST_NODE : SLOT_LOST_DEVICE);
 }
 
 /* The work that the spare is lent to; false: it is on its way out, somebody has taken it. */
-static bool lent_lift(struct sched *s, uint32_t node)
+static bool lent_lift(struct sched *s, uint32_t gang, uint32_t node)
 {
     for (uint32_t i = node_first_claim(s, node); i != NONE; i = s->claims.at[i].next) {
         const struct claim *c = &s->claims.at[i];
         bool stops = c->phase == CLAIM_ENDING || (!c->asked && c->retry_at <= s->at);
-        if (c->phase == CLAIM_PLANNED || !stops || !spare_is_lent_to(s, c))
+        if (c->gang == gang && c->taken)
+            continue; /* its own members' places */
+        if (c->phase == CLAIM_PLANNED || c->kept || !stops || !spare_is_lent_to(s, c))
             return false;
         lift(s, &c->use);
     }
@@ -180,13 +183,13 @@ static bool is_lifted(const struct sched *s, uint32_t node)
     return false;
 }
 
-static void evict_note(struct sched *s, uint32_t node)
+static void evict_note(struct sched *s, uint32_t by, uint32_t node)
 {
     for (uint32_t i = node_first_claim(s, node); i != NONE; i = s->claims.at[i].next) {
         uint32_t gang = s->claims.at[i].gang, k = 0;
         while (k < s->scratch->evict.n && s->scratch->evict.at[k] != gang)
             k++;
-        if (k == s->scratch->evict.n)
+        if (gang != by && k == s->scratch->evict.n)
             vec_push(&s->scratch->evict, gang);
     }
 }
@@ -216,11 +219,11 @@ static bool spare_fill(struct mending *m, uint32_t slot, const struct asker *a, 
         bool again = is_lifted(s, best->node); /* for another of its slots */
         if (!again && best->guard.node != NODE_NONE)
             lift(s, &best->guard);
-        if ((!lent || again || lent_lift(s, best->node)) &&
+        if ((!lent || again || lent_lift(s, m->at.gang, best->node)) &&
             fill_node(s, a, best->node, 1) == 1) {
             s->scratch->plan.at[s->scratch->plan.n - 1].over = lent;
             if (lent)
-                evict_note(s, best->node);
+                evict_note(s, m->at.gang, best->node);
             return true;
         }
         lifted_undo(s, to);

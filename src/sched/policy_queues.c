@@ -210,6 +210,8 @@ static int read_spare(const struct ynode *n, struct arena *a, struct policy_spar
     sp.nodes = (uint32_t)nodes;
     if (!rc && ynode_get(n, "fault")) {
         rc = ynode_str(ynode_get(n, "fault"), &text, err);
+        if (!rc && !str_is(text, "node") && !str_is(text, "device"))
+            return ynode_err(ynode_get(n, "fault"), EINVAL, err, "expected node or device");
         sp.fault = rc ? sp.fault : arena_str(a, text);
     }
     if (!rc && ynode_get(n, "lend"))

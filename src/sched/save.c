@@ -396,6 +396,8 @@ static void io_claims(struct io *io, struct sched *s, const uint32_t *map)
             c->use.node = map[c->use.node];
         claim_restore(s, i);
     }
+    ARRAY(io, &s->failures);
+    ARRAY(io, &s->suspects);
     ARRAY(io, &s->spares);
     FIELD(io, s->spares_check);
     FIELD(io, s->spares_now);

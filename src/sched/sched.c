@@ -69,6 +69,8 @@ void sched_destroy(struct sched *s)
     vec_done(&s->reserved_at);
     vec_done(&s->spares);
     vec_done(&s->is_spare);
+    vec_done(&s->failures);
+    vec_done(&s->suspects);
     cluster_destroy(s->cluster);
     mix_done(&s->mix);
     vec_done(&s->shapes);
@@ -137,6 +139,8 @@ static void fold_border(struct sched *s)
         owed_border(s);
     if (s->policy.reserve)
         reserve_border(s);
+    if (s->suspects.n)
+        faults_border(s);
     if (s->spares_check || s->spares_now)
         spares_border(s);
     timers_run(s);

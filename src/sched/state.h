@@ -62,7 +62,7 @@ struct tree {
 };
 
 enum slot_flag { SLOT_OFFERED = 1, SLOT_GATED = 2, SLOT_DONE = 4, SLOT_BARE = 8, SLOT_STARTED = 16, SLOT_READY = 32, SLOT_SEEN = 64,
-                 SLOT_HURT = 128 /* it was lost with its node, or a device */ };
+                 SLOT_LOST_NODE = 128, SLOT_LOST_DEVICE = 256 /* what it was last lost with */ };
 
 struct slot {
     uint32_t claim;        /* NONE: empty */
@@ -148,6 +148,9 @@ struct gang {
     int64_t launch_by;     /* LAUNCHING: until; BROKEN: grace until */
     int64_t not_before;
     uint32_t tries;
+    bool roams;            /* it failed on a second node: it is at fault itself */
+    uint32_t fails_here;   /* its last tries in a row that failed on */
+    uint64_t fails_on;     /* ... the node of this name (a hash) */
     struct why why;        /* its last say */
     uint64_t tried_epoch;  /* free_epoch at its last say */
     uint32_t lane, heap_pos;
@@ -220,6 +223,12 @@ struct reservation {
     int64_t by;        /* promised; 0: not, a blocker has no limit */
     int64_t expected;  /* forecast */
     int64_t made_at;
+};
+
+/* A task failed by itself: names by hash. */
+struct failure {
+    uint64_t node, job;
+    int64_t at;
 };
 
 /* A node kept for repair. */
@@ -310,6 +319,8 @@ struct sched {
     bool reserve_check;        /* a node of a reservation went bad */
     uint64_t reserve_tried;    /* free_epoch when they were last tried */
     struct { bool check, improve, freed; } reserve_now; /* what this border's pass looks at */
+    VEC(struct failure) failures; /* of the last hour, oldest first */
+    VEC(uint64_t) suspects;    /* nodes to be cordoned, by the hash of their name */
     VEC(struct spare) spares;  /* in the order they were named */
     VEC(bool) is_spare;        /* by node */
     bool spares_check;         /* there may be too few, or too many */
@@ -512,6 +523,16 @@ uint64_t reserve_devices(const struct sched *s, uint32_t node);
 void reserve_lift_node(struct sched *s, uint32_t node);
 void reserve_settle_node(struct sched *s, uint32_t node);
 struct reservation *reserve_of(struct sched *s, uint32_t gang); /* NULL: has none */
+
+/* faults.c */
+int64_t gang_backoff(const struct sched *s, const struct gang *g); /* after its last failure */
+uint64_t node_hash(const struct sched *s, uint32_t node);          /* of its name */
+uint32_t faults_node(const struct sched *s, uint64_t hash);        /* NODE_NONE: gone */
+uint32_t faults_on(const struct sched *s, uint64_t node); /* jobs that are evidence against it */
+/* A task of the gang failed there by itself, the first since its launch or not. */
+void faults_note(struct sched *s, uint32_t gang, uint32_t node, bool first);
+void faults_blame(struct sched *s, uint32_t node); /* it was cordoned for that */
+void faults_border(struct sched *s);
 
 /* spares.c */
 static inline bool node_is_spare(const struct sched *s, uint32_t node)
