@@ -76,6 +76,25 @@ steps:
   - mark: true
 END
 
+refuses "an unknown key of a job" '8:42: unknown key "preemptable", did you mean "preemptible"' <<'END'
+steps:
+  - submit: {name: j, preemptible: true, preemptable: true, gang: {shape: {cpus: 1}}}
+END
+refuses "room kept on an unknown node" '9:32: no node "n7"' <<'END'
+steps:
+  - expect:
+      - {job: j, held_on: [n0, n7]}
+END
+refuses "a promise that is no time" '9:28: ' <<'END'
+steps:
+  - expect:
+      - {job: j, promised: soon}
+END
+refuses "a budget without a number" '8:31: ' <<'END'
+steps:
+  - budget: {job: j, allowed: all}
+END
+
 printf 'about: x\nsource: y\ncluster:\n  nodes:\n    - {name: n0, cpu: 8}\nsteps: []\n' >"$T/c.yaml"
 t_exit 2 "refuses a cluster's mistake" "$SCENARIO" "$T/c.yaml"
 t_like "at its line and column" "$(cat "$T/stderr")" 'c.yaml:5:18: unknown key "cpu"'
@@ -95,6 +114,12 @@ fails "another device" '{job: j, devices: {n0: [0]}}'
 fails "not quiet" '{quiet: true}'
 fails "no such job" '{job: nobody, tasks: 0}'
 fails "free GPUs that are taken" '{free: {gpus: 1}}'
+fails "nobody was evicted" '{job: j, evictions: 1}'
+fails "no room is kept" '{job: k, holds: 1}'
+fails "nor on a node" '{job: k, held_on: [n0]}'
+fails "nothing was promised" '{job: k, promised: 1h}'
+fails "no plan was made" '{counts: {plans: 1}}'
+fails "three things were decided" '{counts: {decisions: 0}}'
 fails "a count out of bounds" '{counts: {launches: {most: 0}}}'
 
 for f in "$MUSTER_SRC"/tests/sim/*.yaml; do
