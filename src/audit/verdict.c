@@ -367,6 +367,7 @@ static const char *reason_wrong(const struct audit *a, const struct bgang *g,
     case WHY_BEHIND: return w->who == 0 ? "it names nobody" : NULL;
     case WHY_HELD: return g->job->held ? NULL : "nobody holds it";
     case WHY_BACKOFF: return g->not_before > a->at ? NULL : "its back-off is over";
+    case WHY_CHEAPER: return w->have > w->need ? "waiting costs more than evicting" : NULL;
     case WHY_PROMISED:
     case WHY_QUOTA:
     case WHY_GATED:

@@ -133,7 +133,7 @@ enum why_code {
     WHY_RECLAIMED,     /* stopped, or room kept, for one with a right: who; other = GPU-hours lost */
     WHY_LIMIT,         /* ran into its time limit: other = seconds */
     WHY_AUTHORITY,     /* muster may not do more in this queue */
-    WHY_CHEAPER,       /* waiting is cheaper than evicting: need = GPU-hours it would cost, have = GPU-hours of waiting */
+    WHY_CHEAPER,       /* waiting is cheaper than evicting: need = GPU-hours it would cost, have = GPU-hours of waiting, other = minutes */
     WHY_CODES
 };
 

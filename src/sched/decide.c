@@ -519,7 +519,7 @@ static bool may_reclaim(struct sched *s, uint32_t gang, const struct why *why)
 static void try_lanes(struct pass *p)
 {
     struct sched *s = p->s;
-    struct why why;
+    struct why why = {0};
     uint32_t next;
     while (p->questions < s->policy.most_questions && (next = lane_next(s)) != NONE) {
         uint32_t gang = s->lanes.at[next].heap[0];
@@ -536,6 +536,8 @@ static void try_lanes(struct pass *p)
                    (!pass_reclaim(p, gang, &why) &&
                     (why.code == WHY_QUOTA || !pass_reserve(p, gang)))) {
             refuse(p, gang, &why);
+        } else if (why.code == WHY_CHEAPER) {
+            pass_say(p, gang, &why); /* beside its promise */
         }
     }
 }

@@ -44,6 +44,8 @@ void pass_take_back(struct pass *p, uint32_t gang);
 /* One plan of stops and a hold, if the gang may have others stopped for it. */
 /* ... or a plan that would be made if muster might: then why says so. */
 bool pass_reclaim(struct pass *p, uint32_t gang, struct why *why);
+/* May it stop others only where its waiting is forecast to cost more? */
+bool pass_weighs(const struct sched *s, uint32_t gang);
 
 /* decide_reserve.c */
 /* Reservations whose room may be there, in the queue's order; plans that went bad or could
@@ -54,6 +56,9 @@ bool pass_place(struct pass *p, uint32_t gang, struct why *why);
 void reserves_lift(struct sched *s, bool lift); /* what they keep, for a question */
 /* A refused gang gets a reservation, if the policy has one left for it. */
 bool pass_reserve(struct pass *p, uint32_t gang);
+/* When a gang that does not fit is expected to start if nobody is stopped for it; INT64_MAX:
+ * nobody knows. */
+int64_t pass_forecast(struct pass *p, uint32_t gang);
 bool pass_reserves_due(const struct sched *s); /* is there anything to do for them? */
 
 #endif

@@ -16,6 +16,13 @@
 
 #define US_PER_HOUR (3600 * INT64_C(1000000))
 
+/* Begun hours count. */
+static uint32_t gpu_hours(__int128 us)
+{
+    __int128 h = (us + US_PER_HOUR - 1) / US_PER_HOUR;
+    return h < 0 ? 0 : h > UINT32_MAX ? UINT32_MAX : (uint32_t)h;
+}
+
 struct reclaim {
     struct pass *p;
     struct sched *s;
@@ -278,6 +285,36 @@ static bool budget_allows(const struct reclaim *rc)
     return done + whole <= s->policy.evictions_per_hour;
 }
 
+bool pass_weighs(const struct sched *s, uint32_t gang)
+{
+    bool order = s->policy.preempt == PREEMPT_ORDER;
+    if (s->policy.preempt == PREEMPT_NONE || (!order && !s->gangs.at[gang].right))
+        return false;
+    return s->policy.evict_when == EVICT_CHEAPER ||
+           (s->policy.evict_when == EVICT_OWED && !order && !quota_within(s, gang));
+}
+
+/* Would the gang lose more by waiting than is lost by the plan? Then it is carried out. Where
+ * nobody knows how long it would wait, the plan is. */
+static bool is_worth_it(struct reclaim *rc, struct why *why)
+{
+    struct sched *s = rc->s;
+    if (why->code == WHY_QUOTA || !pass_weighs(s, rc->gang))
+        return true; /* GPUs that come free do not help against a limit of its queue */
+    int64_t start = pass_forecast(rc->p, rc->gang);
+    if (start == INT64_MAX)
+        return true;
+    __int128 gpus = (__int128)gang_root(s, &s->gangs.at[rc->gang])->min_milli, cost = 0;
+    for (uint32_t i = 0; i < rc->victims.n; i++)
+        cost += runner_cost(s, &rc->victims.at[i]);
+    __int128 wait = gpus * (start - s->at) / 1000;
+    if (wait > cost)
+        return true;
+    *why = (struct why){.code = WHY_CHEAPER, .need = gpu_hours(cost), .have = gpu_hours(wait),
+                        .other = (uint32_t)((start - s->at) / (60 * 1000000))};
+    return false;
+}
+
 /* --- the plan --- */
 
 static void stop_victim(struct reclaim *rc, const struct runner *v, uint32_t plan)
@@ -399,7 +436,9 @@ bool pass_reclaim(struct pass *p, uint32_t gang, struct why *why)
     struct victims *index = runners_ready(s);
     ask_make(&rc, &ask);
     bool ok = search(&rc, index, &ask);
-    if (ok) {
+    if (ok && !is_worth_it(&rc, why)) {
+        ok = false;
+    } else if (ok) {
         carry_out(&rc);
     } else if (some_authority_lacks(s)) {
         rc.beyond = true;

@@ -404,6 +404,17 @@ bool pass_reserve(struct pass *p, uint32_t gang)
     return ok && s->gangs.at[gang].reserved;
 }
 
+int64_t pass_forecast(struct pass *p, uint32_t gang)
+{
+    struct sched *s = p->s;
+    struct plan pl = {0};
+    p->questions++;
+    bool ok = plan_make(s, gang, INT64_MAX - 1, &pl) && pl.found.start > s->at;
+    int64_t at = !ok ? INT64_MAX : pl.expected > s->at ? pl.expected : pl.found.start;
+    plan_done(&pl);
+    return at;
+}
+
 /* --- starting and improving --- */
 
 /* Could it fit by counts, with its own room? */
@@ -470,6 +481,17 @@ static void plan_again(struct pass *p, uint32_t gang, uint16_t code, int64_t lat
     plan_done(&pl);
 }
 
+/* Its wait has become longer than was thought: perhaps others are stopped for it after all. */
+static void weigh_again(struct pass *p, uint32_t gang)
+{
+    struct why why = {0};
+    let_go(p, gang, WHY_LATE);
+    if (!quota_allows(p->s, gang, &why) || pass_reclaim(p, gang, &why))
+        return;
+    if (pass_reserve(p, gang) && why.code == WHY_CHEAPER)
+        pass_say(p, gang, &why);
+}
+
 static int by_order(const void *a, const void *b, void *arg)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -498,6 +520,8 @@ void pass_reserves(struct pass *p)
         const struct reservation *r = reserve_of(s, ids[i]);
         if (check && is_spoiled(s, ids[i]))
             plan_again(p, ids[i], WHY_FAULT, INT64_MAX - 1);
+        else if (improve && r->expected <= s->at && pass_weighs(s, ids[i]))
+            weigh_again(p, ids[i]);
         else if (improve && r->start <= s->at)
             plan_again(p, ids[i], WHY_LATE, INT64_MAX - 1); /* what was in the way has not gone */
         else if (improve)

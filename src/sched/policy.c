@@ -48,6 +48,10 @@ static const struct choice betweens[] = {
     {"share", BETWEEN_SHARE}, {"order", BETWEEN_ORDER}, {NULL, 0}};
 static const struct choice preempts[] = {
     {"none", PREEMPT_NONE}, {"rights", PREEMPT_RIGHTS}, {"order", PREEMPT_ORDER}, {NULL, 0}};
+static const struct choice evicts[] = {{"owed", EVICT_OWED},
+                                       {"always", EVICT_ALWAYS},
+                                       {"cheaper", EVICT_CHEAPER},
+                                       {NULL, 0}};
 static const struct choice limits[] = {
     {"trust", LIMITS_TRUST}, {"enforce", LIMITS_ENFORCE}, {NULL, 0}};
 static const struct choice forecasts[] = {
@@ -97,6 +101,7 @@ static const struct key {
     {"forecast", KEY_WORD, offsetof(struct policy, forecast), forecasts, 0, 0},
     {"forecast_quantile", KEY_COUNT, offsetof(struct policy, forecast_quantile), NULL, 50, 99},
     {"preempt", KEY_WORD, offsetof(struct policy, preempt), preempts, 0, 0},
+    {"evict_when", KEY_WORD, offsetof(struct policy, evict_when), evicts, 0, 0},
     {"reclaim_within", KEY_WORD, offsetof(struct policy, within), withins, 0, 0},
     {"reclaim_across", KEY_WORD, offsetof(struct policy, across), acrosses, 0, 0},
     {"patience", KEY_TIME, offsetof(struct policy, patience_us), NULL, 0, 365 * US_PER_DAY},

@@ -43,6 +43,11 @@ enum policy_preempt {
     PREEMPT_RIGHTS, /* who has a right may evict who has none */
     PREEMPT_ORDER   /* who comes earlier in `order` may evict who comes later */
 };
+enum policy_evict {
+    EVICT_OWED = 0, /* within the guarantee always, others where waiting costs more */
+    EVICT_ALWAYS,
+    EVICT_CHEAPER  /* only where waiting is forecast to cost more */
+};
 enum policy_limits { LIMITS_TRUST = 0, LIMITS_ENFORCE };
 enum policy_forecast { FORECAST_LIMIT = 0, FORECAST_LEARNED };
 enum policy_within { WITHIN_LOWER = 0, WITHIN_ANY };
@@ -77,6 +82,7 @@ struct policy {
     uint8_t quotas;            /* enum policy_quotas */
     uint8_t reserve;           /* enum policy_reserve */
     uint8_t preempt;           /* enum policy_preempt */
+    uint8_t evict_when;        /* enum policy_evict */
     uint8_t limits;            /* enum policy_limits */
     uint8_t forecast;          /* enum policy_forecast */
     uint8_t within, across;    /* enum policy_within, policy_across */

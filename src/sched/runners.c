@@ -114,6 +114,24 @@ static void victim_add(struct sched *s, struct runners *r, uint32_t gang, uint32
     r->first.at[gang] = e;
 }
 
+/* By the line that the index has of it; a member above the minimum alone, or all. */
+int64_t runner_cost(struct sched *s, const struct runner *v)
+{
+    const struct gang *g = &s->gangs.at[v->gang];
+    const struct job *j = &s->jobs.at[g->job];
+    int64_t gpus = 0, since = s->at;
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        uint32_t c = gang_slot(s, v->gang, i)->claim;
+        if (!counts(s, c) || (v->slot != NONE && v->slot != i))
+            continue;
+        const struct claim *cl = &s->claims.at[c];
+        gpus += cl->use.mode == GPU_WHOLE ? __builtin_popcountll(cl->use.devs) : 0;
+        since = cl->since < since ? cl->since : since;
+    }
+    int64_t from = j->saved_at > since ? j->saved_at : since;
+    return gpus * (s->at - from + j->ckpt_save_us + j->ckpt_restore_us);
+}
+
 static bool is_surplus(struct sched *s, uint32_t gang, uint32_t slot)
 {
     const struct tree_leaf *l =

@@ -19,5 +19,7 @@ struct runners;
 struct victims *runners_ready(struct sched *s);
 void runners_destroy(struct runners *r);
 struct runner runner_of(const struct sched *s, uint32_t victim);
+/* What stopping it now costs, in GPU-microseconds. */
+int64_t runner_cost(struct sched *s, const struct runner *v);
 
 #endif

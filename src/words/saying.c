@@ -39,7 +39,7 @@ static const struct row whys[WHY_CODES] = {
                        "makes room for one with a right to it; %o GPU-hours are lost"},
     [WHY_LIMIT] = {"limit", "ran into its time limit of %o s"},
     [WHY_AUTHORITY] = {"authority", "wants what muster may not do in its queue"},
-    [WHY_CHEAPER] = {"cheaper", "waits, since evicting would cost %n GPU-hours and waiting costs %h"},
+    [WHY_CHEAPER] = {"cheaper", "waits about %o min, which costs %h GPU-hours; evicting would cost %n"},
 };
 
 static const char *const endings[] = {"done", "failed", "rejected", "killed", "lost", "oom"};

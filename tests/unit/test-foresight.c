@@ -182,11 +182,108 @@ static void test_censored(void)
     play_done(&p);
 }
 
+#define SHARED "quotas: rights\npreempt: rights\nprotect: 0s\n" \
+               "queues:\n  a: {weight: 1}\n  b: {weight: 1}\n"
+
+/* Two nodes of 8; b's two jobs have run five hours of `limit`: either costs 40 GPU-hours. a's
+ * job of 8 may have one of them stopped. */
+static void besiege(struct play *p, const char *policy, int64_t limit, int64_t saved_ago)
+{
+    play_init(p);
+    play_policy(p, policy);
+    play_node(p, "n1", 8, NULL, NULL, NODE_UP);
+    play_node(p, "n2", 8, NULL, NULL, NODE_UP);
+    play_synced(p);
+    submit(p, &(struct job){.name = "b1", .queue = "b", .tasks = 1, .gpus = 8, .limit = limit});
+    submit(p, &(struct job){.name = "b2", .queue = "b", .tasks = 1, .gpus = 8, .limit = limit});
+    play_border(p);
+    play_run(p);
+    play_border(p);
+    p->at += 5 * H;
+    for (int i = 0; saved_ago && i < 2; i++) {
+        struct record r = {.kind = EV_CHECKPOINT_SAVED};
+        r.checkpoint_saved.job = str_of(i ? "b1" : "b2");
+        r.checkpoint_saved.saved_at = p->at - saved_ago;
+        play_fold(p, &r);
+    }
+    submit(p, &(struct job){.name = "mine", .queue = "a", .tasks = 1, .gpus = 8, .limit = H});
+    play_border(p);
+}
+
+static uint32_t count(const struct play *p, int kind)
+{
+    uint32_t n = 0;
+    while (play_find(p, kind, n))
+        n++;
+    return n;
+}
+
+static const struct {
+    const char *policy;
+    int64_t limit, saved_ago;
+    bool evicts;
+    const char *why;
+} sieges[] = {
+    {SHARED, 6 * H, 0, false, "8 GPU-hours of waiting against 40"},
+    {SHARED, 6 * H, 600 * S, true, "... against one and a third, where a checkpoint was written"},
+    {SHARED, 9 * H + H / 2, 0, false, "36 against 40"},
+    {SHARED, 10 * H + H / 2, 0, true, "44 against 40"},
+    {SHARED, 0, 0, true, "nobody knows when they end"},
+    {SHARED "evict_when: always\n", 6 * H, 0, true, "the policy weighs nothing"},
+    {"quotas: rights\npreempt: rights\nprotect: 0s\n"
+     "queues:\n  a: {guaranteed: {gpu: 8}}\n  b: {weight: 1}\n", 6 * H, 0, true,
+     "it is within its queue's guarantee"},
+    {"quotas: rights\npreempt: rights\nprotect: 0s\nevict_when: cheaper\n"
+     "queues:\n  a: {guaranteed: {gpu: 8}}\n  b: {weight: 1}\n", 6 * H, 0, false,
+     "so it is, but the policy weighs that too"},
+};
+
+static void test_cheaper(void)
+{
+    for (size_t i = 0; i < sizeof sieges / sizeof *sieges; i++) {
+        struct play p;
+        besiege(&p, sieges[i].policy, sieges[i].limit, sieges[i].saved_ago);
+        is_int(count(&p, DE_STOP), sieges[i].evicts, "%s: %s", sieges[i].why,
+               sieges[i].evicts ? "one goes" : "it waits");
+        const struct record *say = play_find(&p, DE_SAY, 0);
+        ok(sieges[i].evicts || (say && say->why.code == WHY_CHEAPER), "and says so");
+        play_done(&p);
+    }
+}
+
+/* The forecast was wrong: b's jobs outlive their limit, which the world keeps, not we. One
+ * wrote a checkpoint meanwhile, so half an hour of it is little against a wait of hours. */
+static void test_late(void)
+{
+    struct play p;
+    besiege(&p, SHARED "reserve: all\nimprove_every: 10m\n", 6 * H, 0);
+    const struct record *hold = play_find(&p, DE_HOLD, 0);
+    ok(hold && hold->hold.what == HOLD_RESERVE, "it waits with a place kept");
+    const struct record *say = play_find(&p, DE_SAY, 1);
+    ok(say && say->why.code == WHY_CHEAPER, "and says that evicting would cost more");
+    uint32_t stops = 0, steps = 0;
+    for (; stops == 0 && steps < 200; steps++) {
+        p.at += 600 * S;
+        struct record r = {.kind = steps == 2 ? EV_CHECKPOINT_SAVED : EV_TIME};
+        if (steps == 2) {
+            r.checkpoint_saved.job = STR("b2");
+            r.checkpoint_saved.saved_at = p.at;
+        }
+        play_fold(&p, &r);
+        play_border(&p);
+        stops = count(&p, DE_STOP);
+    }
+    ok(stops == 1 && steps >= 6 && steps <= 8, "when they are not gone in time one is stopped");
+    play_done(&p);
+}
+
 int main(void)
 {
     test_order();
     test_soft();
     test_expected();
     test_censored();
+    test_cheaper();
+    test_late();
     return done_testing();
 }
