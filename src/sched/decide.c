@@ -534,6 +534,7 @@ static void try_lanes(struct pass *p)
             pass_launch(p, gang);
         } else if (!may_reclaim(s, gang, &why) ||
                    (!pass_reclaim(p, gang, &why) &&
+                    !(why.code == WHY_NEEDS_ROOM && pass_move(p, gang)) &&
                     (why.code == WHY_QUOTA || !pass_reserve(p, gang)))) {
             refuse(p, gang, &why);
         } else if (why.code == WHY_CHEAPER) {

@@ -47,6 +47,10 @@ bool pass_reclaim(struct pass *p, uint32_t gang, struct why *why);
 /* May it stop others only where its waiting is forecast to cost more? */
 bool pass_weighs(const struct sched *s, uint32_t gang);
 
+/* decide_moves.c */
+/* One plan of moves that makes room for a gang that does not fit, if it gains by it. */
+bool pass_move(struct pass *p, uint32_t gang);
+
 /* decide_reserve.c */
 /* Reservations whose room may be there, in the queue's order; plans that went bad or could
  * be better. */

@@ -11,29 +11,13 @@
 #include <assert.h>
 
 #include "base/hash.h"
-#include "sched/decide.h"
-#include "sched/runners.h"
+#include "sched/decide_plan.h"
 
-#define US_PER_HOUR (3600 * INT64_C(1000000))
-
-/* Begun hours count. */
-static uint32_t gpu_hours(__int128 us)
+uint32_t begun_gpu_hours(__int128 us)
 {
     __int128 h = (us + US_PER_HOUR - 1) / US_PER_HOUR;
     return h < 0 ? 0 : h > UINT32_MAX ? UINT32_MAX : (uint32_t)h;
 }
-
-struct reclaim {
-    struct pass *p;
-    struct sched *s;
-    uint32_t gang;  /* for whom */
-    uint32_t scope; /* queue under which victims may stand */
-    bool beyond;    /* also where muster may not evict: to tell, not to do */
-    struct victims_answer answer;
-    VEC(struct victims_domain) domains;
-    VEC(struct runner) victims;
-    uint32_t shape;
-};
 
 static bool is_under(const struct sched *s, uint32_t leaf, uint32_t top)
 {
@@ -43,7 +27,7 @@ static bool is_under(const struct sched *s, uint32_t leaf, uint32_t top)
     return false;
 }
 
-static bool is_protected(const struct sched *s, uint32_t gang)
+bool gang_is_protected(const struct sched *s, uint32_t gang)
 {
     const struct gang *g = &s->gangs.at[gang];
     const struct job *j = &s->jobs.at[g->job];
@@ -83,7 +67,7 @@ static bool allowed(void *arg, uint32_t victim)
     const struct job *j = &s->jobs.at[s->gangs.at[v.gang].job];
     if (v.gang == rc->gang || !j->preemptible || j->budget == 0 ||
         (!rc->beyond && quota_authority(s, v.gang) < AUTHORITY_EVICT) ||
-        !is_under(s, j->qnode, rc->scope) || is_protected(s, v.gang))
+        !is_under(s, j->qnode, rc->scope) || gang_is_protected(s, v.gang))
         return false;
     if (s->policy.preempt == PREEMPT_ORDER)
         return gang_outranks(s, rc->gang, v.gang);
@@ -103,7 +87,7 @@ static bool usable(void *arg, uint32_t rank)
 }
 
 /* Its widest leaf, and how many tasks it has in all at the minimum. */
-static void ask_make(struct reclaim *rc, struct victims_ask *ask)
+void reclaim_ask(struct reclaim *rc, struct victims_ask *ask)
 {
     struct sched *s = rc->s;
     const struct tree_root *root = gang_root(s, &s->gangs.at[rc->gang]);
@@ -135,7 +119,6 @@ static void ask_make(struct reclaim *rc, struct victims_ask *ask)
     ask->ndomains = rc->domains.n;
     ask->at = s->at;
     ask->classes = ~UINT64_C(0);
-    ask->allowed = allowed;
     ask->usable = usable;
     ask->arg = rc;
 }
@@ -310,18 +293,18 @@ static bool is_worth_it(struct reclaim *rc, struct why *why)
     __int128 wait = gpus * (start - s->at) / 1000;
     if (wait > cost)
         return true;
-    *why = (struct why){.code = WHY_CHEAPER, .need = gpu_hours(cost), .have = gpu_hours(wait),
+    *why = (struct why){.code = WHY_CHEAPER, .need = begun_gpu_hours(cost), .have = begun_gpu_hours(wait),
                         .other = (uint32_t)((start - s->at) / (60 * 1000000))};
     return false;
 }
 
 /* --- the plan --- */
 
-static void stop_victim(struct reclaim *rc, const struct runner *v, uint32_t plan)
+static void stop_victim(struct reclaim *rc, const struct runner *v, uint32_t plan, uint8_t mode,
+                        const struct why *why)
 {
     struct sched *s = rc->s;
     const struct gang *g = &s->gangs.at[v->gang];
-    const struct job *b = &s->jobs.at[s->gangs.at[rc->gang].job];
     const struct job *j = &s->jobs.at[g->job];
     struct task_ref *refs = arena_alloc(&rc->p->out->arena, (g->nslots + 1) * sizeof *refs);
     uint32_t k = 0;
@@ -339,55 +322,62 @@ static void stop_victim(struct reclaim *rc, const struct runner *v, uint32_t pla
     r->stop.stop = (uint64_t)s->term << 40 | (s->stop_n + 1);
     r->stop.ntasks = k;
     r->stop.tasks = refs;
-    r->stop.mode = STOP_PREEMPT;
+    r->stop.mode = mode;
     r->stop.first = j->checkpoint == CHECKPOINT_ASKED ? STOP_CHECKPOINT : STOP_NOW;
     r->stop.grace_us = j->checkpoint == CHECKPOINT_ASKED ? j->ckpt_save_us : 0;
     r->stop.deadline = s->at + r->stop.grace_us + s->policy.launch_timeout_us;
-    r->why = (struct why){.code = WHY_RECLAIMED, .need = s->scratch->plan.n,
-                          .have = rc->victims.n,
-                          .other = (uint32_t)(rc->answer.cost / US_PER_HOUR),
-                          .who = digest_bytes(b->name, b->name_len, 0)};
+    r->why = *why;
     pass_emit(rc->p);
 }
 
-static void carry_out(struct reclaim *rc)
+void reclaim_carry(struct reclaim *rc, uint8_t mode, const struct seat *seats, uint32_t n,
+                   struct why why)
 {
     struct sched *s = rc->s;
-    uint32_t plan = s->plan_n + 1, n = s->scratch->plan.n;
+    const struct job *b = &s->jobs.at[s->gangs.at[rc->gang].job];
+    uint32_t plan = s->plan_n + 1;
     int64_t grace = 0;
-    struct seat *seats = pass_seats(rc->p, rc->gang);
+    why.who = digest_bytes(b->name, b->name_len, 0);
     for (uint32_t i = 0; i < rc->victims.n; i++) {
         const struct job *j = &s->jobs.at[s->gangs.at[rc->victims.at[i].gang].job];
         if (j->checkpoint == CHECKPOINT_ASKED && j->ckpt_save_us > grace)
             grace = j->ckpt_save_us;
-        stop_victim(rc, &rc->victims.at[i], plan);
+        stop_victim(rc, &rc->victims.at[i], plan, mode, &why);
     }
+    why.who = 0;
     struct record *r = pass_add(rc->p, DE_HOLD);
     r->hold.plan = plan;
     r->hold.gang = gang_ref_of(s, rc->gang);
     r->hold.nseats = n;
     r->hold.seats = seats;
     r->hold.until = s->at + grace + s->policy.launch_timeout_us;
-    r->why = (struct why){.code = WHY_RECLAIMED, .need = n, .have = rc->victims.n,
-                          .other = (uint32_t)(rc->answer.cost / US_PER_HOUR)};
+    r->why = why;
     pass_emit(rc->p);
 }
 
-static void reclaim_done(struct reclaim *rc)
+static void carry_out(struct reclaim *rc)
+{
+    uint32_t n = rc->s->scratch->plan.n;
+    struct why why = {.code = WHY_RECLAIMED, .need = n, .have = rc->victims.n,
+                      .other = (uint32_t)(rc->answer.cost / US_PER_HOUR)};
+    reclaim_carry(rc, STOP_PREEMPT, pass_seats(rc->p, rc->gang), n, why);
+}
+
+void reclaim_done(struct reclaim *rc)
 {
     victims_answer_done(&rc->answer);
     vec_done(&rc->domains);
     vec_done(&rc->victims);
 }
 
-static bool find(struct reclaim *rc, struct victims *index, const struct victims_ask *ask)
+bool reclaim_find(struct reclaim *rc, struct victims *index, const struct victims_ask *ask)
 {
     rc->p->questions++;
     victims_find(index, ask, &rc->answer);
     if (rc->answer.verdict != VICTIMS_FOUND || !victims_take(rc) || !try_out(rc))
         return false;
     spare_untouched(rc);
-    return rc->victims.n > 0 && is_legal(rc) && budget_allows(rc);
+    return rc->victims.n > 0;
 }
 
 static bool search(struct reclaim *rc, struct victims *index, const struct victims_ask *ask)
@@ -398,7 +388,7 @@ static bool search(struct reclaim *rc, struct victims *index, const struct victi
         scope = 0;
     for (; scope != QUEUE_NONE && ask->tasks; scope = s->quota.nodes.at[scope].parent) {
         rc->scope = scope;
-        if (find(rc, index, ask))
+        if (reclaim_find(rc, index, ask) && is_legal(rc) && budget_allows(rc))
             return true;
     }
     return false;
@@ -434,7 +424,8 @@ bool pass_reclaim(struct pass *p, uint32_t gang, struct why *why)
     struct reclaim rc = {.p = p, .s = s, .gang = gang};
     struct victims_ask ask = {0};
     struct victims *index = runners_ready(s);
-    ask_make(&rc, &ask);
+    reclaim_ask(&rc, &ask);
+    ask.allowed = allowed;
     bool ok = search(&rc, index, &ask);
     if (ok && !is_worth_it(&rc, why)) {
         ok = false;

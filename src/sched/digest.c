@@ -120,7 +120,7 @@ static uint64_t job_digest(const struct sched *s, const struct job *j, enum dige
     h = digest_mix(h, (uint64_t)j->deadline_at);
     h = digest_mix(h, j->ckpt_step);
     if (kind == DIGEST_ALL)
-        h = digest_mix(h, (uint64_t)j->gangs_left << 1 | j->ask);
+        h = digest_mix(h, (uint64_t)j->moved << 33 | (uint64_t)j->gangs_left << 1 | j->ask);
     return h;
 }
 

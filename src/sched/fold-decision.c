@@ -164,6 +164,19 @@ static void fold_hold(struct sched *s, const struct record *r)
     gang_changed(s, gang);
 }
 
+/* One stop is one gang's. */
+static void count_move(struct sched *s, const struct record *r)
+{
+    int64_t hour = s->at / (3600 * INT64_C(1000000));
+    uint32_t gang = r->stop.ntasks ? gang_find(s, &r->stop.tasks[0].gang) : NONE;
+    s->moved = hour == s->move_hour ? s->moved + 1 : 1;
+    s->move_hour = hour;
+    if (gang == NONE)
+        return;
+    s->gangs.at[gang].moves = true;
+    s->jobs.at[s->gangs.at[gang].job].moved++;
+}
+
 static void fold_stop(struct sched *s, const struct record *r)
 {
     uint64_t n = r->stop.stop & ((UINT64_C(1) << 40) - 1);
@@ -176,6 +189,8 @@ static void fold_stop(struct sched *s, const struct record *r)
         s->evicted = hour == s->evict_hour ? s->evicted + 1 : 1;
         s->evict_hour = hour;
     }
+    if (r->stop.mode == STOP_MOVE)
+        count_move(s, r);
     for (uint32_t i = 0; i < r->stop.ntasks; i++) {
         uint32_t gang, slot, id;
         if (r->why.code == WHY_LIMIT && (id = job_find(s, r->stop.tasks[i].gang.job)) != NONE)

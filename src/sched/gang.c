@@ -285,6 +285,8 @@ static void gang_again(struct sched *s, uint32_t gang)
     }
     g->target = 0;
     g->launch_by = 0;
+    g->due = g->due || g->moves;
+    g->moves = false;
     gang_wait(s, gang);
 }
 

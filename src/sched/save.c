@@ -375,6 +375,8 @@ static void io_claims(struct io *io, struct sched *s, const uint32_t *map)
     FIELD(io, s->improve_at);
     FIELD(io, s->evict_hour);
     FIELD(io, s->evicted);
+    FIELD(io, s->move_hour);
+    FIELD(io, s->moved);
     FIELD(io, s->reserve_version);
     FIELD(io, s->reserve_tried);
     FIELD(io, s->reserve_check);

@@ -133,6 +133,7 @@ struct gang {
     bool half;             /* launched pod by pod, and not whole yet */
     bool quota_idle;       /* pending, and what it last said is that its quota is used up */
     bool due;              /* has waited for reserve_after */
+    bool moves;            /* stopped to start elsewhere: it goes first then */
     bool behind;           /* all it holds is room of others who end: nothing was launched */
     bool right;            /* its minimum is in K1 (rights.h), as last computed */
     bool holes;            /* some slot lacks what it should have */
@@ -183,6 +184,7 @@ struct job {
     int64_t attained_us;   /* ran so long, all attempts together, but the present one */
     int64_t progress_us;   /* ... of it what checkpoints saved */
     uint32_t budget;       /* may still be disrupted; UINT32_MAX: not said */
+    uint32_t moved;        /* so often */
 };
 
 /* Pending gangs that share a fate: one class (queue, tree, root), or a whole queue when its
@@ -281,6 +283,8 @@ struct sched {
     struct owed owed;          /* who has a right to room */
     int64_t evict_hour;        /* number of the hour in which */
     uint32_t evicted;          /* ... so many gangs were evicted */
+    int64_t move_hour;         /* the same of moves */
+    uint32_t moved;
     struct forecast forecast;  /* learned run times */
     struct quota quota;        /* queues, and in each the lanes to try */
     VEC(uint32_t) unsaid;      /* gangs that came since the last pass and lack a reason */

@@ -40,6 +40,7 @@ static const struct row whys[WHY_CODES] = {
     [WHY_LIMIT] = {"limit", "ran into its time limit of %o s"},
     [WHY_AUTHORITY] = {"authority", "wants what muster may not do in its queue"},
     [WHY_CHEAPER] = {"cheaper", "waits about %o min, which costs %h GPU-hours; evicting would cost %n"},
+    [WHY_MOVED] = {"moved", "makes room, by moves (%o): %h GPU-hours of waiting saved, %n lost"},
 };
 
 static const char *const endings[] = {"done", "failed", "rejected", "killed", "lost", "oom"};

@@ -1,4 +1,4 @@
-/* test-foresight.c - the core looks ahead: learned run times, waiting against evicting
+/* test-foresight.c - the core looks ahead: learned run times, waiting against evicting, moves
  * SPDX-License-Identifier: Apache-2.0 */
 #include "play.h"
 #include "tap.h"
@@ -277,6 +277,108 @@ static void test_late(void)
     play_done(&p);
 }
 
+/* Two racks of two nodes, a job of one GPU in each; both have run ten hours. */
+static void spread_out(struct play *p, const char *policy, int64_t limit)
+{
+    play_init(p);
+    play_policy(p, policy);
+    play_node(p, "a1", 8, "rack=a", NULL, NODE_UP);
+    play_node(p, "a2", 8, "rack=a", NULL, NODE_UP);
+    play_node(p, "b1", 8, "rack=b", NULL, NODE_DRAINED);
+    play_node(p, "b2", 8, "rack=b", NULL, NODE_DRAINED);
+    play_synced(p);
+    submit(p, &(struct job){.name = "s1", .tasks = 1, .gpus = 1, .limit = limit});
+    play_border(p);
+    play_run(p);
+    play_node(p, "a1", 8, "rack=a", NULL, NODE_DRAINED);
+    play_node(p, "a2", 8, "rack=a", NULL, NODE_DRAINED);
+    play_node(p, "b1", 8, "rack=b", NULL, NODE_UP);
+    play_node(p, "b2", 8, "rack=b", NULL, NODE_UP);
+    p->at += S;
+    submit(p, &(struct job){.name = "s2", .tasks = 1, .gpus = 1, .limit = limit});
+    play_border(p);
+    play_run(p);
+    play_node(p, "a1", 8, "rack=a", NULL, NODE_UP);
+    play_node(p, "a2", 8, "rack=a", NULL, NODE_UP);
+    play_border(p);
+    p->at += 10 * H;
+}
+
+static const struct {
+    const char *policy;
+    int64_t limit;
+    bool moves;
+    const char *why;
+} spreads[] = {
+    {"moves_per_hour: 4\n", 0, true, "10 GPU-hours lost against a day of 16 GPUs"},
+    {"moves_per_hour: 4\n", 11 * H, true, "... against an hour of 16"},
+    {"moves_per_hour: 4\n", 10 * H + 900 * S, false, "... against a quarter of an hour"},
+    {"moves_per_hour: 0\n", 0, false, "the policy moves nothing"},
+    {"moves_per_hour: 4\nmoves_per_job: 0\n", 0, false, "no job may be moved"},
+    {"moves_per_hour: 4\nprotect: 11h\n", 0, false, "they began too lately"},
+    {"moves_per_hour: 4\nquotas: borrow\nqueues:\n  main: {authority: evict}\n", 0, false,
+     "its queue lets nobody move its jobs"},
+};
+
+static void test_moves(void)
+{
+    for (size_t i = 0; i < sizeof spreads / sizeof *spreads; i++) {
+        struct play p;
+        spread_out(&p, spreads[i].policy, spreads[i].limit);
+        submit(&p, &(struct job){.name = "wide", .tasks = 2, .gpus = 8, .required = "rack"});
+        play_border(&p);
+        const struct record *stop = play_find(&p, DE_STOP, 0), *hold = play_find(&p, DE_HOLD, 0);
+        if (!spreads[i].moves) {
+            ok(!stop && !hold, "%s: nobody is moved", spreads[i].why);
+            play_done(&p);
+            continue;
+        }
+        ok(stop && stop->stop.mode == STOP_MOVE && stop->stop.ntasks == 1 &&
+               str_is(stop->stop.tasks[0].gang.job, "s2"),
+           "%s: the job that has less to lose is moved", spreads[i].why);
+        ok(stop && hold && stop->stop.plan == hold->hold.plan && hold->hold.nseats == 2,
+           "in one plan with the room that it makes");
+        p.at += S;
+        play_end(&p, "s2", stop->stop.tasks[0].launch, 0, ENDED_KILLED);
+        play_border(&p);
+        const struct record *a = play_find(&p, DE_LAUNCH, 0), *b = play_find(&p, DE_LAUNCH, 1);
+        if (a && b && str_is(b->launch.gang.job, "wide")) {
+            const struct record *swap = a;
+            a = b;
+            b = swap;
+        }
+        ok(a && b && a->launch.nseats == 2 && str_is(a->launch.seats[0].node, "b1"),
+           "the gang has the rack");
+        ok(b && str_is(b->launch.gang.job, "s2") && str_is(b->launch.seats[0].node, "a1"),
+           "and who was moved runs again at once, beside the other");
+        struct buf bytes = {0};
+        struct sched *loaded = NULL;
+        sched_save(p.s, &bytes);
+        is_int(sched_load(&loaded, buf_as_str(&bytes), NULL), 0, "it is saved and loaded");
+        ok(loaded && sched_digest(loaded, DIGEST_ALL) == sched_digest(p.s, DIGEST_ALL), "whole");
+        sched_destroy(loaded);
+        buf_done(&bytes);
+        play_done(&p);
+    }
+}
+
+/* Where a seat for it elsewhere is not free now, nobody is stopped. */
+static void test_no_seat(void)
+{
+    struct play p;
+    spread_out(&p, "moves_per_hour: 4\n", 0);
+    submit(&p, &(struct job){.name = "f1", .tasks = 1, .gpus = 8});
+    submit(&p, &(struct job){.name = "f2", .tasks = 1, .gpus = 7});
+    play_border(&p);
+    play_run(&p);
+    const struct record *l = play_find(&p, DE_LAUNCH, 0);
+    ok(l && play_find(&p, DE_LAUNCH, 1), "a rack is filled up");
+    submit(&p, &(struct job){.name = "wide", .tasks = 2, .gpus = 8, .required = "rack"});
+    play_border(&p);
+    ok(!play_find(&p, DE_STOP, 0), "nobody is moved to where there is no room");
+    play_done(&p);
+}
+
 int main(void)
 {
     test_order();
@@ -285,5 +387,7 @@ int main(void)
     test_censored();
     test_cheaper();
     test_late();
+    test_moves();
+    test_no_seat();
     return done_testing();
 }
