@@ -34,14 +34,32 @@ static void claim_lift(struct sched *s, uint32_t claim, bool lift)
         tally_claim(s, c->shape, u->node, lift ? -1 : 1);
 }
 
+/* A gang may have hundreds of slots, and room free for a few of them. */
+static const struct kept *kept_by(struct sched *s, const struct reservation *r)
+{
+    struct scratch *sc = s->scratch;
+    uint32_t at = (uint32_t)(r - s->reserves.at);
+    while (sc->kept.n <= at)
+        vec_push(&sc->kept, (struct kept){0});
+    struct kept *k = &sc->kept.at[at];
+    if (k->version == r->version)
+        return k;
+    k->version = r->version;
+    vec_clear(&k->claims);
+    for (uint32_t i = 0; i < s->gangs.at[r->gang].nslots; i++) {
+        uint32_t c = gang_slot(s, r->gang, i)->claim;
+        if (c != NONE && (s->claims.at[c].taken ||
+                          (c < s->guards.n && s->guards.at[c].node != NODE_NONE)))
+            vec_push(&k->claims, c);
+    }
+    return k;
+}
+
 static void gang_lift(struct sched *s, uint32_t gang, bool lift)
 {
-    uint32_t n = s->gangs.at[gang].nslots;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t c = gang_slot(s, gang, lift ? i : n - 1 - i)->claim;
-        if (c != NONE)
-            claim_lift(s, c, lift);
-    }
+    const struct kept *k = kept_by(s, reserve_of(s, gang));
+    for (uint32_t i = 0; i < k->claims.n; i++)
+        claim_lift(s, k->claims.at[lift ? i : k->claims.n - 1 - i], lift);
 }
 
 void reserves_lift(struct sched *s, bool lift)
@@ -65,11 +83,11 @@ static uint32_t devices_of(const struct sched *s, uint32_t claim)
 /* The node of a reservation with the fewest kept devices that suffice; NODE_NONE. */
 static uint32_t kept_node(struct sched *s, const struct reservation *r, uint32_t gpus)
 {
-    const struct gang *g = &s->gangs.at[r->gang];
+    const struct kept *kept = kept_by(s, r);
     uint32_t best = NODE_NONE, least = UINT32_MAX;
-    for (uint32_t i = 0; i < g->nslots && least > gpus; i++) {
-        uint32_t c = gang_slot(s, r->gang, i)->claim;
-        if (c == NONE || s->claims.at[c].use.node == NODE_NONE)
+    for (uint32_t i = 0; i < kept->claims.n && least > gpus; i++) {
+        uint32_t c = kept->claims.at[i];
+        if (s->claims.at[c].use.node == NODE_NONE)
             continue;
         const struct node *n = &s->cluster->nodes[s->claims.at[c].use.node];
         uint32_t have = devices_of(s, c) + (uint32_t)__builtin_popcountll(n->whole_free);

@@ -9,13 +9,14 @@ struct booking {
     uint32_t rank; /* NODE_NONE: not booked */
     uint32_t gpus;
     int64_t from, until;
+    int64_t queued; /* the key of its item among the ends; INT64_MAX: has none */
 };
 
 struct future {
     struct timeline *t;
     uint64_t settles;
     VEC(struct booking) by_claim;
-    struct heap ends; /* (until, claim): who may outlive its booking */
+    struct heap ends; /* (no later than until, claim): who may outlive its booking */
 };
 
 int64_t gang_duration(const struct sched *s, uint32_t gang, bool *soft)
@@ -26,14 +27,6 @@ int64_t gang_duration(const struct sched *s, uint32_t gang, bool *soft)
         return timeline_end(j->time_limit_us, KILL_MARGIN_US);
     int64_t expected = gang_expected(s, &s->gangs.at[gang]);
     return expected ? expected : TIMELINE_FOREVER;
-}
-
-static const struct reservation *reservation_of(const struct sched *s, uint32_t gang)
-{
-    for (uint32_t i = 0; i < s->reserves.n; i++)
-        if (s->reserves.at[i].gang == gang)
-            return &s->reserves.at[i];
-    return NULL;
 }
 
 /* Who outlives what we know is taken to last twice as long, again and again: so the answer
@@ -62,6 +55,17 @@ int64_t claim_until(const struct sched *s, const struct claim *c, bool *soft)
     return outlive(c->since, length > 0 ? length : 1, s->at, soft);
 }
 
+/* One item a claim that counts: a booking that was made to end later finds the old one, and
+ * is queued again when that comes. */
+static void queue(struct future *f, uint32_t claim)
+{
+    struct booking *b = &f->by_claim.at[claim];
+    if (b->until == TIMELINE_FOREVER || b->queued <= b->until)
+        return;
+    heap_push(&f->ends, b->until, claim, claim);
+    b->queued = b->until;
+}
+
 static void unbook(struct future *f, uint32_t claim)
 {
     if (claim >= f->by_claim.n)
@@ -82,7 +86,7 @@ static void book(struct sched *s, struct future *f, uint32_t claim)
     struct booking b = {.rank = s->cluster->nodes[c->use.node].rank, .gpus = gpus,
                         .from = c->since};
     if (c->phase == CLAIM_PLANNED && s->gangs.at[c->gang].reserved) {
-        const struct reservation *r = reservation_of(s, c->gang);
+        const struct reservation *r = reserve_of(s, c->gang);
         if (!r)
             return; /* being made */
         b.from = r->start;
@@ -91,11 +95,11 @@ static void book(struct sched *s, struct future *f, uint32_t claim)
         b.until = claim_until(s, c, &soft);
     }
     while (f->by_claim.n <= claim)
-        vec_push(&f->by_claim, (struct booking){.rank = NODE_NONE});
+        vec_push(&f->by_claim, (struct booking){.rank = NODE_NONE, .queued = INT64_MAX});
+    b.queued = f->by_claim.at[claim].queued;
     f->by_claim.at[claim] = b;
     timeline_book(f->t, b.rank, b.gpus, b.from, b.until);
-    if (b.until != TIMELINE_FOREVER)
-        heap_push(&f->ends, b.until, claim, claim);
+    queue(f, claim);
 }
 
 void future_claim(struct sched *s, uint32_t claim)
@@ -171,9 +175,16 @@ struct timeline *future_ready(struct sched *s)
     const struct heap_item *top;
     while ((top = heap_top(&f->ends)) && top->key <= s->at) {
         struct heap_item it = heap_pop(&f->ends);
-        if (it.item >= f->by_claim.n || f->by_claim.at[it.item].rank == NODE_NONE ||
-            f->by_claim.at[it.item].until != it.key)
+        struct booking *b = &f->by_claim.at[it.item];
+        if (b->queued != it.key)
             continue;
+        b->queued = INT64_MAX;
+        if (b->rank == NODE_NONE)
+            continue;
+        if (b->until > s->at) {
+            queue(f, it.item);
+            continue;
+        }
         unbook(f, it.item);
         book(s, f, it.item);
     }

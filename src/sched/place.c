@@ -48,6 +48,9 @@ void scratch_destroy(struct scratch *sc)
     vec_done(&sc->lifted);
     vec_done(&sc->evict);
     vec_done(&sc->where);
+    for (uint32_t i = 0; i < sc->kept.n; i++)
+        vec_done(&sc->kept.at[i].claims);
+    vec_done(&sc->kept);
     free(sc);
 }
 

@@ -16,6 +16,12 @@ struct pick {
 
 enum { OVER_MEMO = 32 };
 
+/* Claims of a reservation that hold something now; good for one version of it. */
+struct kept {
+    uint64_t version;
+    VEC(uint32_t) claims; /* in the order of the slots */
+};
+
 struct scratch { /* may be thrown away at any record */
     struct scoring scoring;
     struct board *board;
@@ -34,6 +40,7 @@ struct scratch { /* may be thrown away at any record */
     uint64_t over_failed[OVER_MEMO][OVER_MEMO];
     uint64_t over_version[OVER_MEMO];
     uint32_t over_gang[OVER_MEMO];
+    VEC(struct kept) kept;   /* by reservation */
     uint32_t best_placed;    /* most tasks that an attempt placed, for the reason */
 };
 

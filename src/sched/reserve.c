@@ -15,10 +15,17 @@
 
 struct reservation *reserve_of(struct sched *s, uint32_t gang)
 {
-    for (uint32_t i = 0; i < s->reserves.n; i++)
-        if (s->reserves.at[i].gang == gang)
-            return &s->reserves.at[i];
-    return NULL;
+    uint32_t n = s->reserves.n;
+    if (!s->gangs.at[gang].reserved || n == 0)
+        return NULL;
+    while (s->reserve_at.n <= gang)
+        vec_push(&s->reserve_at, NONE);
+    uint32_t at = s->reserve_at.at[gang];
+    at = at < n ? at : n - 1;
+    while (at > 0 && s->reserves.at[at].gang != gang)
+        at--;
+    s->reserve_at.at[gang] = at;
+    return s->reserves.at[at].gang == gang ? &s->reserves.at[at] : NULL;
 }
 
 static struct use *guard_of(struct sched *s, uint32_t claim)
@@ -196,6 +203,8 @@ void reserve_fold(struct sched *s, uint32_t gang, const struct record *r)
     s->n_pending++;
     s->pending_milli += (int64_t)gang_root(s, g)->min_milli;
     g->reserved = true;
+    if (gang < s->reserve_at.n)
+        s->reserve_at.at[gang] = NONE;
     vec_push(&s->reserves, ((struct reservation){.gang = gang, .start = r->hold.start,
                                                  .by = r->hold.by,
                                                  .expected = r->hold.expected,
@@ -231,6 +240,9 @@ void reserve_restore(struct sched *s)
             reserve_count(s, c->use.node, 1);
     }
     uint64_t version = s->reserve_version; /* it counts changes, and this is none */
+    VEC(uint64_t) versions = {0};
+    for (uint32_t i = 0; i < s->reserves.n; i++)
+        vec_push(&versions, s->reserves.at[i].version);
     for (uint32_t node = 0; node < s->reserved_at.n; node++) {
         if (s->reserved_at.at[node] == 0)
             continue;
@@ -238,4 +250,7 @@ void reserve_restore(struct sched *s)
         reserve_settle_node(s, node);
     }
     s->reserve_version = version;
+    for (uint32_t i = 0; i < s->reserves.n; i++)
+        s->reserves.at[i].version = versions.at[i];
+    vec_done(&versions);
 }

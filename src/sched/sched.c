@@ -67,6 +67,7 @@ void sched_destroy(struct sched *s)
     vec_done(&s->reserves);
     vec_done(&s->guards);
     vec_done(&s->reserved_at);
+    vec_done(&s->reserve_at);
     vec_done(&s->spares);
     vec_done(&s->is_spare);
     vec_done(&s->failures);

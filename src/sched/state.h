@@ -318,6 +318,7 @@ struct sched {
     VEC(struct reservation) reserves; /* in the order they were made */
     VEC(struct use) guards;    /* by claim: what of a reservation's room is free and kept */
     VEC(uint16_t) reserved_at; /* by node: claims of reservations on it */
+    VEC(uint32_t) reserve_at;  /* scratch, by gang: its reservation stands there or before */
     int64_t improve_at;        /* when reservations are looked at again */
     uint64_t reserve_version;
     bool reserve_check;        /* a node of a reservation went bad */
