@@ -302,6 +302,7 @@ void bgang_recounted(struct audit *a,
                      struct bgang *g);       /* its slots follow new counts */
 uint32_t bgang_lacks(const struct bgang *g); /* members for its minimum */
 void bgang_unmend(struct bgang *g);          /* no place is kept any longer */
+void bgang_place_lost(const struct audit *a, struct bgang *g); /* one that was kept */
 int64_t bgang_backoff(const struct bgang *g);
 void bgang_failed_on(struct bgang *g, const struct bnode *n);
 void bgang_say(struct audit *a, struct bgang *g, const struct why *why);

@@ -213,8 +213,8 @@ static bool succeeded(const struct bgang *g)
     return g->done >= g->target;
 }
 
-/* A gang that fails on one node and then on another waits twice as long with each try, at
- * most a day. */
+/* A gang that fails on one node and then on another waits twice as long with each try,
+ * at most a day. */
 int64_t bgang_backoff(const struct bgang *g)
 {
     int64_t day = 24 * 60 * US_PER_MIN, us = g->job->spec.backoff_us;
@@ -268,6 +268,18 @@ void bgang_unmend(struct bgang *g)
     g->mends = g->behind = false;
 }
 
+static int64_t latest(int64_t x, int64_t y)
+{
+    return x > y ? x : y;
+}
+
+/* As after a loss it may look for another for as long as the grace is. */
+void bgang_place_lost(const struct audit *a, struct bgang *g)
+{
+    g->mend_by = latest(g->mend_by, a->at + a->repair_grace_us);
+    g->launch_by = latest(g->launch_by, g->mend_by);
+}
+
 /* All have ended: does it start again on the places that were kept for it? */
 static bool starts_again(const struct audit *a, const struct bgang *g,
                          const struct tally *t)
@@ -310,11 +322,6 @@ bool bgang_is_short(const struct bgang *g)
         }
     }
     return holds && lacks;
-}
-
-static int64_t latest(int64_t x, int64_t y)
-{
-    return x > y ? x : y;
 }
 
 static int64_t allowed_until(const struct bgang *g)

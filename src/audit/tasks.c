@@ -236,6 +236,8 @@ static void ended(struct audit *a, const struct record *r, struct found f)
         c->kept = c->asked = c->ours = false;
         c->retry_at = 0;
     } else {
+        if (c->kept)
+            bgang_place_lost(a, g);
         book_claim_drop(a, c);
     }
     if (how == ENDED_LOST && n) {

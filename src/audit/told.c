@@ -350,6 +350,8 @@ static void claim_vanish(struct audit *a, struct bclaim *c)
     bool stray = c->phase == BP_STRAY;
     if (!stray)
         room_lost(a, c);
+    if (c->kept)
+        bgang_place_lost(a, g);
     book_claim_drop(a, c);
     if (!g || stray)
         return;

@@ -251,16 +251,38 @@ static int hold_spares(struct audit *a, const struct record *r)
     return 0;
 }
 
+/* Some of the places that are kept for a gang that starts again: as after a loss, it
+ * may look for others for as long as the grace is. */
+static void places_go(struct audit *a, struct bgang *g, const struct record *r)
+{
+    for (uint32_t i = 0; i < r->hold.nseats; i++) {
+        uint32_t slot = book_slot(g, r->hold.seats[i].slot);
+        struct bclaim *c = slot == UINT32_MAX ? NULL : g->slots[slot].claim;
+        if (c && c->phase == BP_PLANNED)
+            book_claim_drop(a, c);
+    }
+    bgang_place_lost(a, g);
+    bool any = false;
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        const struct bclaim *c = g->slots[i].claim;
+        any |= c && (c->phase == BP_PLANNED || c->kept);
+    }
+    if (!any)
+        bgang_unmend(g);
+    bgang_changed(a, g);
+}
+
 static int hold(struct audit *a, const struct record *r)
 {
     if (r->hold.what == HOLD_SPARE)
         return hold_spares(a, r);
     struct bgang *g = book_gang(a, &r->hold.gang);
     bool goes = r->hold.nseats == 0 && r->hold.count == 0; /* that is never forbidden */
+    goes = goes || (g && g->mends && r->hold.until <= a->at);
     int rc = goes && g && !g->over ? 0 : gang_check(a, &r->hold.gang, &g);
     if (rc)
         return rc;
-    if (goes) {
+    if (r->hold.nseats == 0 && r->hold.count == 0) {
         for (uint32_t i = 0; i < g->nslots; i++)
             if (g->slots[i].claim && g->slots[i].claim->phase == BP_PLANNED)
                 book_claim_drop(a, g->slots[i].claim);
@@ -269,6 +291,10 @@ static int hold(struct audit *a, const struct record *r)
         return 0;
     }
     bool mends = g->mends;
+    if (mends && r->hold.until <= a->at) {
+        places_go(a, g, r);
+        return 0;
+    }
     for (uint32_t i = 0; i < r->hold.nseats && !rc; i++) {
         struct bclaim *stays = place_kept(a, g, &r->hold.seats[i]);
         if (stays) {
@@ -367,7 +393,8 @@ static const char *reason_wrong(const struct audit *a, const struct bgang *g,
     case WHY_BEHIND: return w->who == 0 ? "it names nobody" : NULL;
     case WHY_HELD: return g->job->held ? NULL : "nobody holds it";
     case WHY_BACKOFF: return g->not_before > a->at ? NULL : "its back-off is over";
-    case WHY_CHEAPER: return w->have > w->need ? "waiting costs more than evicting" : NULL;
+    case WHY_CHEAPER:
+        return w->have > w->need ? "waiting costs more than evicting" : NULL;
     case WHY_PROMISED:
     case WHY_QUOTA:
     case WHY_GATED:

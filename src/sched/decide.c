@@ -264,7 +264,7 @@ void pass_launch(struct pass *p, uint32_t gang)
 }
 
 /* Held room that can no longer be used as it is: its node or a device of it went bad. */
-static bool room_is_spoiled(struct sched *s, const struct claim *c)
+bool claim_is_spoiled(struct sched *s, const struct claim *c)
 {
     if (c->use.node == NODE_NONE)
         return true;
@@ -293,7 +293,7 @@ static void let_go_spoiled(struct pass *p, uint32_t gang)
     for (uint32_t i = 0; i < s->gangs.at[gang].nslots && !spoiled; i++) {
         uint32_t c = gang_slot(s, gang, i)->claim;
         spoiled = c != NONE && s->claims.at[c].phase == CLAIM_PLANNED &&
-                  room_is_spoiled(s, &s->claims.at[c]);
+                  claim_is_spoiled(s, &s->claims.at[c]);
     }
     if (spoiled)
         pass_let_go(p, gang, WHY_FAULT);
@@ -378,6 +378,17 @@ static void mend(struct pass *p, uint32_t gang)
         pass_say(p, gang, &why);
 }
 
+/* Does it lack a member that went with its node, or a device? */
+static bool has_lost(struct sched *s, uint32_t gang)
+{
+    for (uint32_t i = 0; i < s->gangs.at[gang].nslots; i++) {
+        const struct slot *sl = gang_slot(s, gang, i);
+        if (sl->claim == NONE && sl->flags & (SLOT_LOST_NODE | SLOT_LOST_DEVICE))
+            return true;
+    }
+    return false;
+}
+
 static void attend_broken(struct pass *p, uint32_t gang)
 {
     struct sched *s = p->s;
@@ -395,6 +406,8 @@ static void attend_broken(struct pass *p, uint32_t gang)
     }
     if (late && (g->phase == GANG_LAUNCHING || gang_is_below(s, gang))) {
         pass_stop_gang(p, gang, STOP_END, g->phase == GANG_LAUNCHING ? WHY_LATE : WHY_LOST);
+        if (has_lost(s, gang)) /* while it was starting */
+            pass_keep_places(p, gang);
         return;
     }
     if (gang_missing(g) && !j->held && p->questions < s->policy.most_questions)
@@ -421,14 +434,10 @@ static void attend(struct pass *p, uint32_t gang)
         pass_stop_gang(p, gang, STOP_END, WHY_LIMIT);
         return;
     }
-    bool mends = g->mends;
-    if (g->planned && !s->jobs.at[g->job].held)
-        let_go_spoiled(p, gang);
-    g = &s->gangs.at[gang];
-    if (mends && g->live && !g->mends && g->phase == GANG_STOPPING)
-        pass_keep_places(p, gang);
-    else if (mends && g->live && g->mends)
+    if (g->mends)
         pass_mend_whole(p, gang);
+    else if (g->planned && !s->jobs.at[g->job].held)
+        let_go_spoiled(p, gang);
     g = &s->gangs.at[gang];
     if (g->live && !g->mends && (g->phase == GANG_LAUNCHING ||
                     (g->phase == GANG_BROKEN && quota_authority(s, gang) >= AUTHORITY_REPAIR)))

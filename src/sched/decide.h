@@ -22,6 +22,7 @@ void pass_launch(struct pass *p, uint32_t gang);
 struct seat *pass_seats(struct pass *p, uint32_t gang); /* of the plan in scratch */
 struct task_ref pass_task_ref(struct pass *p, uint32_t claim);
 
+bool claim_is_spoiled(struct sched *s, const struct claim *c); /* held room that went bad */
 /* Stops all that run or are issued in the gang; what waits is left alone. */
 void pass_stop_gang(struct pass *p, uint32_t gang, uint8_t mode, uint16_t code);
 void pass_let_go(struct pass *p, uint32_t gang, uint16_t code); /* of all room kept for it */
@@ -31,7 +32,7 @@ void pass_bad_nodes(struct pass *p); /* cordons those that many different jobs f
 /* A gang that is stopped for the loss of members: the others' places are kept, and room for
  * those that are lost beside them, if the policy and the job's tries allow it. */
 void pass_keep_places(struct pass *p, uint32_t gang);
-/* Such a gang at a later border: more room, or none any longer. */
+/* Such a gang at a later border: without places that went bad, more room, or none. */
 void pass_mend_whole(struct pass *p, uint32_t gang);
 
 /* decide_spares.c */

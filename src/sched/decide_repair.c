@@ -111,8 +111,7 @@ void pass_bad_nodes(struct pass *p)
         if (node == NODE_NONE || s->cluster->nodes[node].cordoned)
             continue;
         struct record *r = pass_add(p, DE_CORDON);
-        r->cordon.node =
-            arena_str(&p->out->arena, cluster_node_name(s->cluster, node));
+        r->cordon.node = arena_str(&p->out->arena, cluster_node_name(s->cluster, node));
         r->cordon.on = true;
         r->why = (struct why){.code = WHY_FAULT,
                               .need = s->policy.bad_node_failures,
@@ -129,6 +128,37 @@ void pass_keep_places(struct pass *p, uint32_t gang)
     hold_missing(p, gang);
 }
 
+/* Of its places those that went bad meanwhile. */
+static void drop_spoiled(struct pass *p, uint32_t gang)
+{
+    struct sched *s = p->s;
+    const struct gang *g = &s->gangs.at[gang];
+    struct seat *seats = NULL;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->nslots; i++) {
+        uint32_t id = gang_slot(s, gang, i)->claim;
+        if (id == NONE || s->claims.at[id].phase != CLAIM_PLANNED ||
+            !claim_is_spoiled(s, &s->claims.at[id]))
+            continue;
+        if (!seats)
+            seats = arena_alloc(&p->out->arena, g->nslots * sizeof *seats);
+        const struct use *u = &s->claims.at[id].use;
+        seats[n++] = (struct seat){.slot = slot_ref_of(s, gang, i), .devs = u->devs};
+        if (u->node != NODE_NONE)
+            seats[n - 1].node = cluster_node_name(s->cluster, u->node);
+    }
+    if (n == 0)
+        return;
+    struct record *r = pass_add(p, DE_HOLD);
+    r->hold.plan = s->plan_n;
+    r->hold.gang = gang_ref_of(s, gang);
+    r->hold.nseats = n;
+    r->hold.seats = seats;
+    r->hold.until = s->at;
+    r->why = (struct why){.code = WHY_FAULT, .need = g->target, .have = n};
+    pass_emit(p);
+}
+
 void pass_mend_whole(struct pass *p, uint32_t gang)
 {
     struct sched *s = p->s;
@@ -137,8 +167,9 @@ void pass_mend_whole(struct pass *p, uint32_t gang)
         pass_let_go(p, gang, WHY_LATE);
         return;
     }
-    pass_stop_gang(p, gang, STOP_END,
-                   WHY_LOST); /* of whom an earlier stop was refused */
-    if (!s->jobs.at[g->job].held)
+    /* of whom an earlier stop was refused */
+    pass_stop_gang(p, gang, STOP_END, WHY_LOST);
+    drop_spoiled(p, gang);
+    if (g->mends && !s->jobs.at[g->job].held)
         hold_missing(p, gang);
 }

@@ -296,16 +296,15 @@ static uint64_t devices_then(struct sched *s, uint32_t gang, uint32_t node, int6
 static uint64_t pick_devices(struct sched *s, uint32_t node, uint64_t devs, uint32_t shape)
 {
     const struct shape *sh = &s->shapes.at[shape].shape;
-    struct node n = s->cluster->nodes[node]; /* as it will be then */
-    uint64_t types = shape_typemask(s, shape);
-    n.whole_free = devs;
-    n.nwhole = (uint8_t)__builtin_popcountll(devs);
-    for (uint32_t t = 0; t < s->cluster->ntypes; t++) {
-        uint64_t got = types >> t & 1 ? node_pick_whole(s->cluster, &n, t, sh->gpu_count) : 0;
-        if (got)
-            return got;
-    }
-    return 0;
+    struct node *n = &s->cluster->nodes[node], now = *n;
+    uint64_t types = shape_typemask(s, shape), got = 0;
+    n->whole_free = devs; /* as it will be then; in its place, by which its sets are found */
+    n->nwhole = (uint8_t)__builtin_popcountll(devs);
+    for (uint32_t t = 0; t < s->cluster->ntypes && !got; t++)
+        if (types >> t & 1)
+            got = node_pick_whole(s->cluster, n, t, sh->gpu_count);
+    *n = now;
+    return got;
 }
 
 /* The next slot of the gang's minimum that asks for GPUs, at or after *slot. */

@@ -100,6 +100,25 @@ static void let_go(struct sched *s, uint32_t gang)
     gang_settle(s, gang);
 }
 
+/* Some of the places that are kept for a gang that starts again: they went bad, and it has as
+ * long as after a loss to find others. */
+static void places_go(struct sched *s, uint32_t gang, const struct record *r)
+{
+    for (uint32_t i = 0; i < r->hold.nseats; i++) {
+        uint32_t slot = slot_find(s, gang, r->hold.seats[i].slot);
+        uint32_t c = slot == NONE ? NONE : gang_slot(s, gang, slot)->claim;
+        if (c != NONE && s->claims.at[c].phase == CLAIM_PLANNED)
+            claim_free(s, c);
+    }
+    const struct gang *g = &s->gangs.at[gang];
+    if (g->planned + g->kept == 0) {
+        let_go(s, gang);
+        return;
+    }
+    gang_place_lost(s, gang);
+    gang_settle(s, gang);
+}
+
 static void fold_hold(struct sched *s, const struct record *r)
 {
     if (r->hold.what == HOLD_SPARE) {
@@ -127,6 +146,10 @@ static void fold_hold(struct sched *s, const struct record *r)
         return;
     }
     bool mends = s->gangs.at[gang].mends;
+    if (mends && r->hold.until <= r->at) {
+        places_go(s, gang, r);
+        return;
+    }
     for (uint32_t i = 0; i < r->hold.nseats; i++) {
         uint32_t slot = slot_find(s, gang, r->hold.seats[i].slot);
         uint32_t id = slot == NONE ? NONE : gang_slot(s, gang, slot)->claim;

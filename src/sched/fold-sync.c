@@ -53,6 +53,8 @@ static uint32_t claim_vanish(struct sched *s, uint32_t id)
     bool stray = c->phase == CLAIM_STRAY;
     if (!stray)
         account_lost(s, c);
+    if (c->kept)
+        gang_place_lost(s, gang);
     claim_free(s, id);
     if (gang == NONE || stray)
         return NONE;

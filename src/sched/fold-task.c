@@ -243,8 +243,11 @@ static void act_ended(struct sched *s, const struct record *r, uint32_t claim)
         gang_lost(s, gang);
     if (c->kept && how != ENDED_DONE && how != ENDED_LOST && claim_may_stay(s, c))
         claim_replan(s, claim);
-    else
+    else {
+        if (c->kept)
+            gang_place_lost(s, gang);
         claim_free(s, claim);
+    }
     if (how == ENDED_LOST && node != NODE_NONE) {
         cluster_node_unsynced(s->cluster, node, true);
         account_node(s, node);

@@ -221,6 +221,16 @@ void job_cancel(struct sched *s, uint32_t job)
     }
 }
 
+/* A place that was kept for it is lost: it has as long as after a loss to find another. */
+void gang_place_lost(struct sched *s, uint32_t gang)
+{
+    struct gang *g = &s->gangs.at[gang];
+    int64_t until = s->at + s->policy.repair_grace_us;
+    g->launch_by = g->launch_by > until ? g->launch_by : until;
+    g->tried_epoch = UINT64_MAX;
+    gang_timer(s, gang, g->launch_by);
+}
+
 void gang_unmend(struct sched *s, uint32_t gang)
 {
     for (uint32_t i = 0; s->gangs.at[gang].mends && i < s->gangs.at[gang].nslots; i++) {

@@ -132,6 +132,7 @@ struct mending {
     struct attempt at;
     uint32_t full_leaf, full_domain; /* where the last one found no room */
     bool repairs;                    /* it may use spares, and what reservations keep */
+    bool growing;                    /* for more members than it needs */
     bool over;                       /* what reservations keep is given back for the search */
 };
 
@@ -251,13 +252,15 @@ static bool fill_for(struct mending *m, uint32_t slot, const struct asker *a, ui
                      uint32_t node)
 {
     struct sched *s = m->at.s;
-    if (m->repairs && s->spares.n && spare_fill(m, slot, a, d, node, false))
+    uint32_t lost = gang_slot(s, m->at.gang, slot)->flags & (SLOT_LOST_NODE | SLOT_LOST_DEVICE);
+    bool repairs = !m->growing && (m->repairs || lost);
+    if (repairs && s->spares.n && spare_fill(m, slot, a, d, node, false))
         return true;
     if (open_fill(m, a, d, node))
         return true;
-    if (m->repairs && s->spares.n && spare_fill(m, slot, a, d, node, true))
+    if (repairs && s->spares.n && spare_fill(m, slot, a, d, node, true))
         return true;
-    if (!m->repairs || m->over || !s->reserves.n)
+    if (!repairs || m->over || !s->reserves.n)
         return false;
     m->over = true;
     reserves_lift(s, true);
@@ -292,7 +295,7 @@ static bool slot_place(struct mending *m, uint32_t slot)
     return true;
 }
 
-static void mend_begin(struct sched *s, uint32_t gang, struct mending *m)
+static void mend_begin(struct sched *s, uint32_t gang, bool growing, struct mending *m)
 {
     struct scratch *sc = scratch_ready(s);
     const struct gang *g = &s->gangs.at[gang];
@@ -300,6 +303,7 @@ static void mend_begin(struct sched *s, uint32_t gang, struct mending *m)
                           .full_leaf = NONE, .full_domain = NONE};
     m->at.root = &m->at.tree->roots[g->root];
     m->repairs = g->phase == GANG_BROKEN || g->mends;
+    m->growing = growing;
     vec_clear(&sc->plan);
     vec_clear(&sc->lifted);
     vec_clear(&sc->evict);
@@ -324,7 +328,7 @@ static bool minimum_is_met(struct sched *s, uint32_t gang, const struct attempt 
 bool place_missing(struct sched *s, uint32_t gang, struct why *why)
 {
     struct mending m;
-    mend_begin(s, gang, &m);
+    mend_begin(s, gang, false, &m);
     struct scratch *sc = s->scratch;
     const struct gang *g = &s->gangs.at[gang];
     uint32_t left = gang_missing(g), lacks = g->raised ? gang_lacks(s, gang) : 0;
@@ -372,7 +376,7 @@ static void copy_grow(struct mending *m, const struct tree_leaf *l, uint32_t cop
 bool place_growth(struct sched *s, uint32_t gang, struct why *why)
 {
     struct mending m;
-    mend_begin(s, gang, &m);
+    mend_begin(s, gang, true, &m);
     const struct tree_root *r = m.at.root;
     uint32_t need = 0;
     for (uint32_t i = r->leaf0; i < r->leaf0 + r->nleaves; i++) {

@@ -615,6 +615,7 @@ static inline bool gang_is_behind(const struct sched *s, const struct gang *g)
 void gang_changed(struct sched *s, uint32_t gang); /* after its claims or phase changed */
 int64_t gang_limit_at(struct sched *s, uint32_t gang);
 void gang_wait(struct sched *s, uint32_t gang);        /* pending, or parked */
+void gang_place_lost(struct sched *s, uint32_t gang);
 void gang_unmend(struct sched *s, uint32_t gang);      /* no place is kept any longer */
 void gang_shrink(struct sched *s, uint32_t gang);
 void gang_lost(struct sched *s, uint32_t gang);
