@@ -6,7 +6,7 @@
  * that fails on a second node is at fault itself: it is no evidence against either, and its
  * back-off doubles with each further try. Of a gang only the first failure of a launch counts
  * against a node: the others may have followed from it.
- * Bounded: the last 1024 failures. O(those) a failure, O(gangs) a cordon.
+ * Bounded: the last 1024 failures. O(those x those on the node) a failure, O(gangs) a cordon.
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/hash.h"
 #include "sched/state.h"
@@ -44,9 +44,11 @@ uint32_t faults_on(const struct sched *s, uint64_t node)
     for (uint32_t i = 0; i < s->failures.n; i++) {
         const struct failure *f = &s->failures.at[i];
         uint32_t k = 0;
+        if (f->node != node)
+            continue;
         while (k < i && (s->failures.at[k].node != node || s->failures.at[k].job != f->job))
             k++;
-        n += f->node == node && k == i && !fails_elsewhere(s, f);
+        n += k == i && !fails_elsewhere(s, f);
     }
     return n;
 }
@@ -57,6 +59,8 @@ static void forget_old(struct sched *s)
     while (old < s->failures.n && (s->failures.at[old].at < s->at - WINDOW_US ||
                                    s->failures.n - old >= FAILURES_MAX))
         old++;
+    if (old == 0)
+        return;
     memmove(s->failures.at, s->failures.at + old,
             (s->failures.n - old) * sizeof *s->failures.at);
     s->failures.n -= old;

@@ -8,7 +8,7 @@
 static void check_gang(struct sched *s, uint32_t id)
 {
     struct gang *g = &s->gangs.at[id];
-    uint32_t count[CLAIM_PHASES] = {0}, done = 0, offered = 0, extra = 0;
+    uint32_t count[CLAIM_PHASES] = {0}, done = 0, offered = 0, extra = 0, kept = 0;
     for (uint32_t i = 0; i < g->nslots; i++) {
         const struct slot *sl = gang_slot(s, id, i);
         done += (sl->flags & SLOT_DONE) != 0;
@@ -19,12 +19,15 @@ static void check_gang(struct sched *s, uint32_t id)
         assert(c->live && c->gang == id && c->slot == i && c->phase != CLAIM_STRAY);
         count[c->phase]++;
         extra += c->extra && (c->phase == CLAIM_PLANNED || c->phase == CLAIM_ISSUED);
+        kept += c->kept && c->phase == CLAIM_ENDING;
+        assert(!c->kept || (g->mends && !g->behind));
     }
     assert(count[CLAIM_PLANNED] == g->planned);
     assert(count[CLAIM_ISSUED] == g->issued);
     assert(count[CLAIM_RUNNING] == g->running);
     assert(count[CLAIM_ENDING] == g->ending);
-    assert(done == g->done && offered == g->offered);
+    assert(done == g->done && offered == g->offered && kept == g->kept);
+    assert(!g->mends || g->phase == GANG_STOPPING || g->behind);
     /* no half gang waits: what is pending holds nothing */
     if (g->phase == GANG_PENDING || g->phase == GANG_OVER)
         assert(gang_alive(g) == 0 && (g->planned == 0 || g->reserved));
@@ -70,6 +73,24 @@ static void check_claims(const struct sched *s)
     assert(live == s->n_claims && used == s->used_milli);
 }
 
+/* A spare is sound, nobody has it but whom it is lent to, and the rest of it is guarded. */
+static void check_spares(const struct sched *s)
+{
+    uint32_t marked = 0;
+    for (uint32_t i = 0; i < s->is_spare.n; i++)
+        marked += s->is_spare.at[i];
+    assert(marked == s->spares.n);
+    for (uint32_t i = 0; i < s->spares.n; i++) {
+        const struct spare *sp = &s->spares.at[i];
+        const struct node *n = &s->cluster->nodes[sp->node];
+        assert(node_is_spare(s, sp->node) && sp->guard.node == sp->node);
+        assert(!n->gone && n->state == NODE_UP && !n->cordoned && !n->unsynced);
+        assert(n->whole_free == 0);
+        for (uint32_t c = node_first_claim(s, sp->node); c != NONE; c = s->claims.at[c].next)
+            assert(!s->claims.at[c].taken || spare_is_lent_to(s, &s->claims.at[c]));
+    }
+}
+
 static void check_accounts(const struct sched *s)
 {
     int64_t sum = 0, capacity = 0;
@@ -95,5 +116,6 @@ void sched_invariants(const struct sched *cs)
             check_gang(s, i);
     check_lanes(s);
     check_claims(s);
+    check_spares(s);
     check_accounts(s);
 }
