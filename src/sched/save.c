@@ -470,6 +470,46 @@ static void io_rights(struct io *io, struct sched *s)
     }
 }
 
+/* A line as it stands: where the order of the queue has moved since somebody joined it, it is
+ * not what sorting would make of it. */
+static void io_line(struct io *io, struct sched *s, rights_ids *ids, uint32_t leaf)
+{
+    struct owed *o = &s->owed;
+    VEC(uint32_t) got = {0};
+    VEC(bool) seen = {0};
+    for (uint32_t i = 0; i < ids->n && io->out; i++)
+        vec_push(&got, ids->at[i]);
+    ARRAY(io, &got);
+    io->bad = io->bad || got.n != ids->n;
+    for (uint32_t i = 0; i < o->listed.n && !io->out; i++)
+        vec_push(&seen, false);
+    for (uint32_t i = 0; i < got.n && !io->out && !io->bad; i++) {
+        uint32_t id = got.at[i];
+        if (id >= o->listed.n || !o->listed.at[id] || seen.at[id] ||
+            (leaf != NONE && o->units.at[id].leaf != leaf))
+            io->bad = true;
+        else
+            seen.at[id] = true;
+    }
+    if (!io->out && !io->bad && got.n)
+        memcpy(ids->at, got.at, got.n * sizeof *got.at);
+    vec_done(&seen);
+    vec_done(&got);
+}
+
+static void io_lines(struct io *io, struct sched *s)
+{
+    struct owed *o = &s->owed;
+    uint32_t n = length(io, o->leaves.n, 1);
+    io->bad = io->bad || n < o->leaves.n || n > s->quota.nodes.n;
+    while (!io->bad && o->leaves.n < n)
+        vec_push(&o->leaves, ((struct owed_leaf){.stale = true}));
+    for (uint32_t l = 0; l < n && !io->bad; l++)
+        io_line(io, s, &o->leaves.at[l].ids, l);
+    if (!io->bad)
+        io_line(io, s, &o->all, NONE);
+}
+
 /* Last: it looks at jobs, claims, nodes and queues. */
 static void io_owed(struct io *io, struct sched *s)
 {
@@ -486,6 +526,8 @@ static void io_owed(struct io *io, struct sched *s)
     vec_done(&labels);
     if (s->owed.on && !io->bad)
         io_rights(io, s);
+    if (s->owed.on && !io->bad)
+        io_lines(io, s);
 }
 
 static void io_lanes(struct io *io, struct sched *s)
