@@ -181,6 +181,7 @@ void gang_over(struct sched *s, uint32_t gang)
     if (g->phase == GANG_OVER)
         return;
     gang_unpend(s, gang);
+    gang_unmend(s, gang);
     free_planned(s, gang);
     owed_remove(s, gang);
     g = &s->gangs.at[gang];

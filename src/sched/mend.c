@@ -243,7 +243,12 @@ static void mend_end(struct mending *m)
 static bool open_fill(struct mending *m, const struct asker *a, uint32_t d, uint32_t node)
 {
     struct sched *s = m->at.s;
-    return node == NODE_NONE ? fill_one(s, a, d, s->seq) : fill_node(s, a, node, 1) == 1;
+    if (node == NODE_NONE ? !fill_one(s, a, d, s->seq) : fill_node(s, a, node, 1) != 1)
+        return false;
+    struct pick *pick = &s->scratch->plan.at[s->scratch->plan.n - 1];
+    pick->over = is_lifted(s, pick->use.node) &&
+                 node_first_claim(s, pick->use.node) != NONE; /* taken back for another slot */
+    return true;
 }
 
 /* An empty spare first, then what anybody may use, then a spare that is lent; what
