@@ -259,12 +259,24 @@ static void ask_usable(struct sched *s, uint32_t shape, struct plan *pl)
     pl->ask.usable = pl->usable.at;
 }
 
+/* Healthy devices that may be used whole. */
+static uint64_t whole_devices(const struct sched *s, const struct node *n)
+{
+    uint64_t devs = n->healthy;
+    for (uint64_t m = devs; m; m &= m - 1) {
+        uint32_t i = (uint32_t)__builtin_ctzll(m);
+        if (!(s->cluster->devices[n->device0 + i].modes & DEVICE_WHOLE))
+            devs &= ~(UINT64_C(1) << i);
+    }
+    return devs;
+}
+
 /* Devices of the node that nobody has at `start` and until `end`, as far as is known. */
 static uint64_t devices_then(struct sched *s, uint32_t gang, uint32_t node, int64_t start,
                              int64_t end, struct plan *pl)
 {
     const struct node *n = &s->cluster->nodes[node];
-    uint64_t devs = n->healthy;
+    uint64_t devs = whole_devices(s, n);
     for (uint32_t i = node_first_claim(s, node); i != NONE; i = s->claims.at[i].next) {
         const struct claim *c = &s->claims.at[i];
         bool soft = false;
@@ -485,9 +497,11 @@ static bool is_spoiled(struct sched *s, uint32_t gang)
 static void plan_again(struct pass *p, uint32_t gang, uint16_t code, int64_t latest)
 {
     struct plan pl = {0};
+    bool firm = code == WHY_PROMISED && reserve_of(p->s, gang)->by;
     future_ready(p->s);
     future_gang(p->s, gang, false);
     bool ok = plan_make(p->s, gang, latest, &pl) && pl.found.start > p->s->at;
+    ok = ok && !(firm && pl.soft); /* a promise is not given up for a forecast */
     future_gang(p->s, gang, true);
     if (ok) {
         let_go(p, gang, code);
