@@ -426,6 +426,8 @@ bool pass_reclaim(struct pass *p, uint32_t gang, struct why *why)
     struct victims *index = runners_ready(s);
     reclaim_ask(&rc, &ask);
     ask.allowed = allowed;
+    if (!ask.need.gpu && !ask.need.cpu_milli && !ask.need.mem_bytes)
+        ask.tasks = 0; /* what it lacks is nothing that a victim has */
     bool ok = search(&rc, index, &ask);
     if (ok && !is_worth_it(&rc, why)) {
         ok = false;

@@ -233,6 +233,11 @@ static void fold_stop(struct sched *s, const struct record *r)
         }
         gang_settle(s, gang);
     }
+    uint32_t job = r->why.code == WHY_LIMIT && r->stop.ntasks
+                       ? job_find(s, r->stop.tasks[0].gang.job)
+                       : NONE;
+    if (job != NONE)
+        job_cancel(s, job); /* what of it still waits does not start either */
 }
 
 static void remember_refusal(struct sched *s, uint32_t gang, const struct why *why)
