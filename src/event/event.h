@@ -135,6 +135,7 @@ enum why_code {
     WHY_AUTHORITY,     /* muster may not do more in this queue */
     WHY_CHEAPER,       /* waiting is cheaper than evicting: need = GPU-hours it would cost, have = GPU-hours of waiting, other = minutes */
     WHY_MOVED,         /* stopped, or room kept, by moves: need = GPU-hours lost, have = GPU-hours that `who` waits less, other = moves */
+    WHY_VALUE,         /* started before `who`, whose waiting loses `have`; its own would lose `need` */
     WHY_CODES
 };
 

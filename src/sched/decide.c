@@ -255,8 +255,9 @@ void pass_launch(struct pass *p, uint32_t gang)
         bool wait = k->over || waits_for_plan(s, gang, k->slot) || !slot_may_start(s, gang, k->slot);
         seats[wait ? --later : now++] = seat_of_pick(p, gang, k);
     }
-    struct why why = fit_reason(s);
+    struct why why = p->why.code ? p->why : fit_reason(s);
     uint32_t n = sc->plan.n;
+    p->why.code = WHY_NONE;
     if (now)
         emit_seats(p, gang, DE_LAUNCH, seats, now, why);
     if (later < n)
@@ -531,7 +532,7 @@ static void try_lanes(struct pass *p)
     struct why why = {0};
     uint32_t next;
     while (p->questions < s->policy.most_questions && (next = lane_next(s)) != NONE) {
-        uint32_t gang = s->lanes.at[next].heap[0];
+        uint32_t gang = s->lanes.at[next].heap[0], chosen = gang;
         p->questions++;
         bool placed = quota_allows(s, gang, &why) &&
                       (pass_place(p, gang, &why) || pass_lend(p, gang));
@@ -539,8 +540,8 @@ static void try_lanes(struct pass *p)
             if (placed)
                 launch_would(p, gang, &why);
             refuse(p, gang, &why);
-        } else if (placed) {
-            pass_launch(p, gang);
+        } else if (placed && (chosen = pass_choose(p, gang)) != NONE) {
+            pass_launch(p, chosen);
         } else if (!may_reclaim(s, gang, &why) ||
                    (!pass_reclaim(p, gang, &why) &&
                     !(why.code == WHY_NEEDS_ROOM && pass_move(p, gang)) &&

@@ -9,6 +9,7 @@ struct pass {
     struct sched *s;
     struct records *out;
     uint32_t questions;
+    struct why why; /* of the next launch; code WHY_NONE: how it fits */
     bool would; /* what is added is beyond authority: told, and folded into nothing */
     VEC(struct gang_ref) same; /* asked again, same answer: folded with the pass */
 };
@@ -47,6 +48,11 @@ void pass_take_back(struct pass *p, uint32_t gang);
 bool pass_reclaim(struct pass *p, uint32_t gang, struct why *why);
 /* May it stop others only where its waiting is forecast to cost more? */
 bool pass_weighs(const struct sched *s, uint32_t gang);
+
+/* decide_value.c */
+/* Of the gang, whose seats are in scratch, and its rivals: who starts now, with the seats in
+ * scratch, and p->why of its launch. NONE: nobody after all. */
+uint32_t pass_choose(struct pass *p, uint32_t gang);
 
 /* decide_moves.c */
 /* One plan of moves that makes room for a gang that does not fit, if it gains by it. */

@@ -7,8 +7,9 @@
  * fullest that hold it; without that nothing is moved. A plan is made only when the
  * GPU-hours that the gang waits less are more than those it loses. Its stops ask for a
  * checkpoint where there is one; whoever was moved goes first in its lane when it has ended,
- * and finds a seat free unless somebody came meanwhile. Bounded: one search, and nodes x
- * moved jobs. SPDX-License-Identifier: Apache-2.0 */
+ * and finds a seat free unless somebody came meanwhile. Asked when a gang is first refused,
+ * and when reservations are looked at again: one search, and nodes x moved jobs.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "sched/decide_plan.h"
 
 enum { MOVES_MAX = 64 }; /* of one plan */
@@ -123,7 +124,8 @@ bool pass_move(struct pass *p, uint32_t gang)
     const struct tree_root *root = gang_root(s, &s->gangs.at[gang]);
     bool wide = root->slots > 1 || gang_tree(s, &s->gangs.at[gang])->groups[root->group].required;
     uint32_t done = s->move_hour == s->at / US_PER_HOUR ? s->moved : 0;
-    if (done >= s->policy.moves_per_hour || !wide || root->min_milli == 0)
+    if (done >= s->policy.moves_per_hour || !wide || root->min_milli == 0 ||
+        (s->gangs.at[gang].said && !s->reserve_now.improve))
         return false;
     struct reclaim rc = {.p = p, .s = s, .gang = gang};
     struct victims_ask ask = {0};

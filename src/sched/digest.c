@@ -109,7 +109,7 @@ static uint64_t job_digest(const struct sched *s, const struct job *j, enum dige
     h = digest_mix(h, (uint64_t)j->submitted_at);
     h = digest_mix(h, (uint64_t)j->time_limit_us);
     h = digest_mix(h, (uint64_t)j->expected_us);
-    h = digest_mix(h, (uint64_t)j->held << 1 | j->cancelled);
+    h = digest_mix(h, (uint64_t)j->overridden << 2 | (uint64_t)j->held << 1 | j->cancelled);
     h = digest_mix(h, (uint64_t)j->saved_at);
     h = digest_mix(h, (uint64_t)j->kind << 24 | (uint64_t)j->success << 16 |
                           (uint64_t)j->on_loss << 8 | j->checkpoint);

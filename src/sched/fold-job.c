@@ -25,7 +25,9 @@ static void job_change(struct sched *s, uint32_t job, const struct job_spec *spe
     }
     bool recount = kind == RECOUNT_COUNTS && !j->cancelled;
     bool moves = recount || j->priority != spec->priority ||
-                 j->expected_us != spec->expected_us || j->queue != spec->queue;
+                 j->expected_us != spec->expected_us || j->queue != spec->queue ||
+                 (s->policy.value && (j->value_milli_h != spec->value_milli_h ||
+                                      j->time_limit_us != spec->time_limit_us));
     if (!moves) {
         j->time_limit_us = spec->time_limit_us;
         j->value_milli_h = spec->value_milli_h;
@@ -76,6 +78,20 @@ static void fold_job_set(struct sched *s, const struct job_spec *spec)
     }
 }
 
+/* Who says so, and why, stands in the event. */
+static void job_override(struct sched *s, uint32_t job)
+{
+    struct job *j = &s->jobs.at[job];
+    if (j->overridden) {
+        noop(s);
+        return;
+    }
+    for (uint32_t i = 0; i < j->ngangs; i++) /* leave the heaps under the old order */
+        gang_unpend(s, j->gangs ? j->gangs[i] : j->one_gang);
+    s->jobs.at[job].overridden = true;
+    job_requeue(s, job);
+}
+
 static void fold_job_do(struct sched *s, const struct record *r)
 {
     uint32_t job = job_find(s, r->job_do.job);
@@ -102,7 +118,7 @@ static void fold_job_do(struct sched *s, const struct record *r)
         vec_push(&s->asks, job);
         return;
     default:
-        noop(s); /* override: with values and plans that can be overridden */
+        job_override(s, job);
     }
 }
 

@@ -72,8 +72,13 @@ bool gang_before(const struct sched *s, uint32_t a, uint32_t b)
     const struct job *ja = &s->jobs.at[ga->job], *jb = &s->jobs.at[gb->job];
     if (ja->priority != jb->priority)
         return ja->priority > jb->priority;
+    if (ja->overridden != jb->overridden)
+        return ja->overridden;
     if (ga->due != gb->due)
         return ga->due;
+    int by_worth = s->policy.value ? worth_cmp(s, a, b) : 0;
+    if (by_worth)
+        return by_worth < 0;
     int shorter = s->policy.order == ORDER_SHORTEST ? sooner_over(s, a, b) : 0;
     if (shorter)
         return shorter < 0;

@@ -52,6 +52,7 @@ static const struct choice evicts[] = {{"owed", EVICT_OWED},
                                        {"always", EVICT_ALWAYS},
                                        {"cheaper", EVICT_CHEAPER},
                                        {NULL, 0}};
+static const struct choice values[] = {{"off", VALUE_OFF}, {"on", VALUE_ON}, {NULL, 0}};
 static const struct choice limits[] = {
     {"trust", LIMITS_TRUST}, {"enforce", LIMITS_ENFORCE}, {NULL, 0}};
 static const struct choice forecasts[] = {
@@ -98,6 +99,7 @@ static const struct key {
     {"improve_every", KEY_TIME, offsetof(struct policy, improve_every_us), NULL, US_PER_S,
      US_PER_DAY},
     {"limits", KEY_WORD, offsetof(struct policy, limits), limits, 0, 0},
+    {"value", KEY_WORD, offsetof(struct policy, value), values, 0, 0},
     {"forecast", KEY_WORD, offsetof(struct policy, forecast), forecasts, 0, 0},
     {"forecast_quantile", KEY_COUNT, offsetof(struct policy, forecast_quantile), NULL, 50, 99},
     {"preempt", KEY_WORD, offsetof(struct policy, preempt), preempts, 0, 0},

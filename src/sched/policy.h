@@ -48,6 +48,7 @@ enum policy_evict {
     EVICT_ALWAYS,
     EVICT_CHEAPER  /* only where waiting is forecast to cost more */
 };
+enum policy_value { VALUE_OFF = 0, VALUE_ON };
 enum policy_limits { LIMITS_TRUST = 0, LIMITS_ENFORCE };
 enum policy_forecast { FORECAST_LIMIT = 0, FORECAST_LEARNED };
 enum policy_within { WITHIN_LOWER = 0, WITHIN_ANY };
@@ -84,6 +85,7 @@ struct policy {
     uint8_t preempt;           /* enum policy_preempt */
     uint8_t evict_when;        /* enum policy_evict */
     uint8_t limits;            /* enum policy_limits */
+    uint8_t value;             /* enum policy_value */
     uint8_t forecast;          /* enum policy_forecast */
     uint8_t within, across;    /* enum policy_within, policy_across */
     uint8_t between;           /* enum policy_between */

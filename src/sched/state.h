@@ -171,6 +171,7 @@ struct job {
     uint32_t qnode;        /* its queue's place in the quota tree; 0 without quotas */
     uint8_t kind, qos, success, on_loss, checkpoint, preemptible, oracle;
     bool live, held, cancelled, ask, seen, over;
+    bool overridden;       /* a person said that it goes first among its priority */
     int32_t priority;
     uint32_t tries, max_unavailable;
     uint32_t ngangs, gangs_left;
@@ -676,6 +677,12 @@ void early_forget(struct sched *s, uint32_t job);
 void early_admit(struct sched *s, uint32_t job); /* its counts changed: all are offered anew */
 void early_unseen(struct sched *s);              /* synced: who was not named is not there */
 uint32_t early_count(const struct sched *s, uint32_t gang);
+
+/* worth.c */
+#define WORTH_MOST (INT64_C(1) << 50) /* of an hour: what is stated beyond counts as this */
+int64_t worth_rate(const struct sched *s, uint32_t gang); /* of an hour, in thousandths */
+int worth_cmp(const struct sched *s, uint32_t a, uint32_t b); /* below 0: a loses more a GPU-hour */
+int64_t worth_regret(const struct sched *s, uint32_t gang, uint32_t other);
 
 /* expected.c */
 void expected_set(struct sched *s, uint32_t gang); /* its forecast, as it is now */

@@ -41,6 +41,7 @@ static const struct row whys[WHY_CODES] = {
     [WHY_AUTHORITY] = {"authority", "wants what muster may not do in its queue"},
     [WHY_CHEAPER] = {"cheaper", "waits about %o min, which costs %h GPU-hours; evicting would cost %n"},
     [WHY_MOVED] = {"moved", "makes room, by moves (%o): %h GPU-hours of waiting saved, %n lost"},
+    [WHY_VALUE] = {"value", "starts before another, whose waiting loses %h; its own would lose %n"},
 };
 
 static const char *const endings[] = {"done", "failed", "rejected", "killed", "lost", "oom"};

@@ -1,4 +1,5 @@
-/* test-foresight.c - the core looks ahead: learned run times, waiting against evicting, moves
+/* test-foresight.c - the core looks ahead: learned run times, waiting against evicting, moves,
+ * value
  * SPDX-License-Identifier: Apache-2.0 */
 #include "play.h"
 #include "tap.h"
@@ -9,7 +10,7 @@
 struct job {
     const char *name, *user, *queue, *required;
     uint32_t tasks, gpus;
-    int64_t limit, expected, save, restore;
+    int64_t limit, expected, save, restore, value, deadline;
     int32_t priority;
     uint8_t checkpoint;
 };
@@ -30,6 +31,7 @@ static void submit(struct play *p, const struct job *j)
                             .user = j->user ? play_word(p, j->user) : 0,
                             .submitted_at = p->at, .time_limit_us = j->limit,
                             .expected_us = j->expected, .priority = j->priority,
+                            .value_milli_h = 1000 * j->value, .deadline_at = j->deadline,
                             .checkpoint = j->checkpoint, .ckpt_save_us = j->save,
                             .ckpt_restore_us = j->restore,
                             .ngroups = 2, .nshapes = 1, .groups = g, .shapes = &sh};
@@ -379,6 +381,85 @@ static void test_no_seat(void)
     play_done(&p);
 }
 
+/* Two jobs of two hours want the node; a came first. Values an hour; b's deadline, in hours. */
+static const struct {
+    const char *policy;
+    int64_t a, b, due;
+    bool overridden, b_first;
+    uint32_t need, have; /* what the first would lose by waiting, and what the second loses */
+    const char *why;
+} choices[] = {
+    {"value: off\n", 1, 2, 0, false, false, 0, 0, "values are not looked at: who came first"},
+    {"value: on\n", 1, 2, 0, false, true, 0, 0, "who loses more by waiting"},
+    {"value: on\n", 1, 2, 0, true, false, 0, 0, "a person said that a goes first"},
+    {"value: on\n", 3, 2, 3, false, true, 8, 6, "2 h x 2 and the deadline's 2 x 2 against 2 h x 3"},
+    {"value: on\n", 3, 2, 5, false, false, 6, 4, "the deadline is met either way"},
+    {"value: on\n", 3, 2, 1, false, false, 6, 4, "the deadline is missed either way"},
+    {"value: on\n", 5, 2, 3, false, false, 10, 8, "the deadline is worth less than a's wait"},
+    {"value: on\n", 3, 2, 3, true, false, 0, 0, "a person said so, whatever is lost"},
+    {"value: on\nquotas: borrow\nqueues:\n  main: {}\n  b: {value_max: 1}\n", 2, 9, 0, false, false,
+     0, 0, "b's queue may not say more than 1"},
+};
+
+static void test_value(void)
+{
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        struct play p;
+        begin(&p, choices[i].policy);
+        int64_t due = choices[i].due ? p.at + S + choices[i].due * H : 0;
+        submit(&p, &(struct job){.name = "x", .tasks = 1, .gpus = 8});
+        play_border(&p);
+        uint64_t x = play_find(&p, DE_LAUNCH, 0)->launch.launch;
+        play_run(&p);
+        submit(&p, &(struct job){.name = "a", .tasks = 1, .gpus = 8, .expected = 2 * H,
+                                 .value = choices[i].a});
+        p.at += S;
+        submit(&p, &(struct job){.name = "b", .queue = "b", .tasks = 1, .gpus = 4,
+                                 .expected = 4 * H, .value = choices[i].b});
+        struct record r = {.kind = EV_JOB_DO};
+        r.job_do.job = STR("b");
+        r.job_do.verb = JOB_CANCEL;
+        play_fold(&p, &r); /* what has gone is no rival */
+        submit(&p, &(struct job){.name = "c", .queue = "b", .tasks = 1, .gpus = 8, .expected = 2 * H,
+                                 .value = choices[i].b, .deadline = due});
+        play_border(&p);
+        if (choices[i].overridden) {
+            r.job_do.job = STR("a");
+            r.job_do.by = STR("ann");
+            r.job_do.reason = STR("the review is tomorrow");
+            r.job_do.verb = JOB_OVERRIDE;
+            play_fold(&p, &r);
+            play_border(&p);
+        }
+        play_end(&p, "x", x, 0, ENDED_DONE);
+        play_border(&p);
+        const struct record *l = play_find(&p, DE_LAUNCH, 0);
+        ok(l && str_is(l->launch.gang.job, choices[i].b_first ? "c" : "a"), "%s: %s starts",
+           choices[i].why, choices[i].b_first ? "the second" : "the first");
+        ok(l && (choices[i].need ? l->why.code == WHY_VALUE && l->why.need == choices[i].need &&
+                                       l->why.have == choices[i].have
+                                 : l->why.code == WHY_FITS),
+           "with %u against %u in its reason", choices[i].need, choices[i].have);
+        play_done(&p);
+    }
+}
+
+/* Where there is room for both there is nothing to choose. */
+static void test_room_for_both(void)
+{
+    struct play p;
+    begin(&p, "value: on\n");
+    play_node(&p, "n2", 8, NULL, NULL, NODE_UP);
+    submit(&p, &(struct job){.name = "a", .tasks = 1, .gpus = 8, .expected = 2 * H, .value = 3});
+    submit(&p, &(struct job){.name = "c", .tasks = 1, .gpus = 8, .expected = 2 * H, .value = 2,
+                             .deadline = p.at + 3 * H});
+    play_border(&p);
+    const struct record *l = play_find(&p, DE_LAUNCH, 0), *m = play_find(&p, DE_LAUNCH, 1);
+    ok(l && m && str_is(l->launch.gang.job, "a") && l->why.code == WHY_FITS &&
+           m->why.code == WHY_FITS, "room for both: both start, and nothing is weighed");
+    play_done(&p);
+}
+
 int main(void)
 {
     test_order();
@@ -389,5 +470,7 @@ int main(void)
     test_late();
     test_moves();
     test_no_seat();
+    test_value();
+    test_room_for_both();
     return done_testing();
 }
