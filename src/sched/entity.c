@@ -205,6 +205,11 @@ static uint32_t *tree_memo(struct sched *s, const struct job_spec *spec)
     return &s->tree_memo[h >> (64 - TREE_MEMO_BITS)];
 }
 
+static uint64_t next_hash(uint64_t h)
+{
+    return (h + 1) >> 1 << 1 | 1;
+}
+
 uint32_t tree_intern(struct sched *s, const struct job_spec *spec)
 {
     uint32_t *memo = tree_memo(s, spec);
@@ -221,7 +226,7 @@ uint32_t tree_intern(struct sched *s, const struct job_spec *spec)
             *memo = id;
             return id;
         }
-        h = (h + 1) >> 1 << 1 | 1;
+        h = next_hash(h);
     }
     uint32_t shape_of[JOB_GROUPS_MAX];
     for (uint32_t i = 0; i < spec->ngroups; i++) {
@@ -240,13 +245,29 @@ uint32_t tree_intern(struct sched *s, const struct job_spec *spec)
     return id;
 }
 
+/* Trees of one hash stand one behind the other: those behind the one that goes move up, or
+ * nobody would find them, and equal trees would be two. */
+static void tree_forget(struct sched *s, uint32_t id)
+{
+    uint64_t h = s->trees.at[id].hash;
+    u64map_del(&s->tree_ids, h);
+    while ((id = u64map_get(&s->tree_ids, h = next_hash(h))) != MAP_NONE) {
+        u64map_del(&s->tree_ids, h);
+        uint64_t at = tree_hash_of(s, &s->trees.at[id]);
+        while (u64map_get(&s->tree_ids, at) != MAP_NONE)
+            at = next_hash(at);
+        u64map_put(&s->tree_ids, at, id);
+        s->trees.at[id].hash = at;
+    }
+}
+
 void tree_unref(struct sched *s, uint32_t id)
 {
     struct tree *t = &s->trees.at[id];
     assert(t->refs > 0);
     if (--t->refs)
         return;
-    u64map_del(&s->tree_ids, t->hash);
+    tree_forget(s, id);
     for (uint32_t i = 0; i < t->nleaves; i++)
         shape_unref(s, t->leaves[i].shape);
     free(t->groups);
