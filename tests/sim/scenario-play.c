@@ -51,6 +51,8 @@ void player_done(struct player *p)
     free(p->nodes);
     audit_destroy(p->audit);
     sched_destroy(p->s);
+    if (p->other)
+        sched_destroy(p->other);
 }
 
 void player_counts(const struct player *p, int64_t counts[COUNTS_MAX])
@@ -130,6 +132,8 @@ static void decide(struct player *p)
         p->seq++;
         p->nrecords++;
         record_encode(r, &p->stream);
+        if (p->other)
+            sched_fold(p->other, r);
         if (audit_record(p->audit, r, &err))
             trouble(p, "%s", err.text);
         show(p, r);
@@ -137,6 +141,9 @@ static void decide(struct player *p)
             whole_check(p, r);
         world_act(p, r);
     }
+    if (p->other &&
+        sched_digest(p->s, DIGEST_ALL) != sched_digest(p->other, DIGEST_ALL))
+        trouble(p, "since its restart the core has come to another digest");
     plans_check(p);
     p->borders += p->out.list.n > 0;
 }
@@ -200,7 +207,10 @@ static void restart(struct player *p)
     } else {
         if (sched_digest(copy, DIGEST_ALL) != before)
             trouble(p, "a loaded state has another digest");
-        sched_destroy(p->s);
+        if (p->other)
+            sched_destroy(p->s);
+        else
+            p->other = p->s;
         p->s = copy;
     }
     buf_done(&b);

@@ -103,6 +103,8 @@ void fold_fact(struct player *p, struct record *r)
     if (record_is_event(r->kind) && event_check(r, &err))
         trouble(p, "an event that is not well-formed: %s", err.text);
     sched_fold(p->s, r);
+    if (p->other)
+        sched_fold(p->other, r);
     p->facts = true;
     p->nrecords++;
     record_encode(r, &p->stream);
@@ -504,8 +506,13 @@ static void step_node(struct player *p, const struct step *st)
     if (back) {
         for (uint32_t i = 0; i < p->tasks.n; i++) { /* what still runs is named */
             const struct sim_task *t = &p->tasks.at[i];
-            if (t->node != node || t->state != AT_RUNNING)
+            if (t->node != node || t->state == AT_OVER)
                 continue;
+            if (t->state !=
+                AT_RUNNING) { /* it did not come up, or has ended meanwhile */
+                task_state(p, i, AT_OVER);
+                continue;
+            }
             r = (struct record){.kind = EV_TASK_AT};
             r.task_at.ref = named_ref(p, t);
             r.task_at.node = st->node;

@@ -203,6 +203,8 @@ struct action { /* a task begins to run, ends as it should, or is killed */
 struct player {
     struct scenario *sc;
     struct sched *s;
+    struct sched
+        *other; /* the one that was not restarted, fed with all records; NULL */
     struct audit *audit;
     struct records out; /* the last decisions */
     struct buf stream;  /* all records as bytes */
