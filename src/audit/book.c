@@ -395,6 +395,7 @@ void book_done(struct audit *a)
         c->node = NULL;
         book_claim_drop(a, c);
     }
+    keeps_done(a);
     while (a->jobs.n)
         book_job_drop(a, a->jobs.at[a->jobs.n - 1]);
     for (uint32_t i = 0; i < a->nodes.n; i++) {

@@ -156,6 +156,19 @@ struct slot_at {
     uint32_t slot;
 };
 
+struct bkeep_seat {
+    struct str node; /* own copy */
+    uint64_t devs;
+};
+
+struct bkeep { /* a reservation of a gang that waits */
+    struct bjob *job;
+    uint16_t root;
+    uint32_t copy;
+    int64_t start, by, expected;
+    VEC(struct bkeep_seat) seats;
+};
+
 struct audit {
     struct words words;
     uint64_t seq;
@@ -180,6 +193,9 @@ struct audit {
     VEC(struct bearly) early;
     VEC(struct btype *) types;
     VEC(struct bnode *) touched;
+    VEC(struct bkeep) keeps;
+    int64_t let_by; /* promise of let_job, just let go for a better one; 0: none */
+    const struct bjob *let_job;
     VEC(struct bgang *) launched; /* gangs of the pass at hand; NULL: gone since */
 
     uint32_t unsaid;         /* waiting gangs without a reason */
@@ -322,6 +338,17 @@ const char *constraint_broken(const struct audit *a, const struct bclaim *c,
 /* Could one task of the shape go on the node now (constraints aside)? */
 bool seat_exists(const struct shape *s, const struct bnode *n);
 bool bnode_usable(const struct bnode *n);
+
+/* keeps.c: reservations */
+int keeps_hold(struct audit *a, struct bgang *g, const struct record *r);
+/* May the gang start now on the seat's devices? */
+int keeps_allow(struct audit *a, const struct bgang *g, const struct seat *seat);
+uint64_t keeps_devices(const struct audit *a, const struct bnode *n);
+void keeps_drop(struct audit *a, const struct bgang *g);
+void keeps_forget(struct audit *a);
+void keeps_node_gone(struct audit *a, struct str node); /* for good */
+bool keeps_some(const struct audit *a, const struct bnode *n); /* there, or a plan does */
+void keeps_done(struct audit *a);
 
 /* layout.c: counts, required levels, segments and spread of a gang just launched */
 int layout_check(struct audit *a, struct bgang *g);

@@ -103,6 +103,7 @@ static void set_pends(struct audit *a, struct bgang *g, bool pends)
 
 void bgang_unpend(struct audit *a, struct bgang *g)
 {
+    keeps_drop(a, g);
     set_pends(a, g, false);
 }
 
@@ -137,6 +138,7 @@ static void set_waits(struct audit *a, struct bgang *g, bool waits)
     if (!g->said)
         a->unsaid--;
     g->waits = false;
+    keeps_drop(a, g);
     set_pends(a, g, false);
 }
 
@@ -147,6 +149,10 @@ void bgang_unwait(struct audit *a, struct bgang *g)
 
 void bgang_wait(struct audit *a, struct bgang *g)
 {
+    struct tally t = bgang_tally(g);
+    if (g->waits && t.planned)
+        return; /* it has a plan */
+    keeps_drop(a, g);
     set_waits(a, g, true);
     bgang_unsay(a, g);
     set_pends(a, g, may_try(a, g));

@@ -181,7 +181,7 @@ static bool stays_spare(const struct bnode *n)
 
 /* A node's capacity, shared out by cause; idle and healthy goes to UNATTRIBUTED, which
  * room_advance turns into what it is then. */
-static void node_causes(const struct bnode *n, int64_t put[LEDGER_CAUSES])
+static void node_causes(const struct audit *a, const struct bnode *n, int64_t put[LEDGER_CAUSES])
 {
     int64_t useful = 0, starting = 0, saving = 0, held = 0, healthy = 0;
     for (uint32_t i = 0; i < n->claims.n; i++) {
@@ -211,6 +211,17 @@ static void node_causes(const struct bnode *n, int64_t put[LEDGER_CAUSES])
         if (n->dev[i].state == DEVICE_OK && n->dev[i].modes & DEVICE_WHOLE &&
             !(r.dev[i].wholes + r.dev[i].shares + r.dev[i].cuts))
             held += 1000, healthy -= 1000;
+    uint64_t kept = !n->spare && bnode_usable(n) ? keeps_devices(a, n) : 0;
+    for (uint32_t i = 0; bnode_usable(n) && i < n->claims.n; i++) {
+        const struct bclaim *c = n->claims.at[i];
+        if (c->phase == BP_PLANNED && !c->taken && c->need.mode == GPU_WHOLE && c->gang &&
+            c->gang->waits)
+            kept |= c->need.devs; /* a plan's, beside victims that still end */
+    }
+    for (uint32_t i = 0; kept && i < n->ndev; i++)
+        if (kept >> i & 1 && n->dev[i].state == DEVICE_OK && n->dev[i].modes & DEVICE_WHOLE &&
+            !(r.dev[i].wholes + r.dev[i].shares + r.dev[i].cuts))
+            held += 1000, healthy -= 1000;
     put[LEDGER_USEFUL] = part(useful, &left);
     put[LEDGER_STARTING] = part(starting, &left);
     put[LEDGER_SAVING] = part(saving, &left);
@@ -228,7 +239,7 @@ void room_settle(struct audit *a)
         struct bnode *n = a->touched.at[i];
         int64_t put[LEDGER_CAUSES] = {0};
         n->spare = n->spare && stays_spare(n);
-        node_causes(n, put);
+        node_causes(a, n, put);
         for (int c = 0; c < LEDGER_CAUSES; c++) {
             a->now_put[c] += put[c] - n->put[c];
             a->capacity_milli += put[c] - n->put[c];

@@ -113,6 +113,7 @@ static void node_set(struct audit *a, const struct node_desc *d)
         n = node_add(a, d->name);
     if (!fresh && !str_eq(n->uid, d->uid)) {
         claims_adrift(a, n, true);
+        keeps_node_gone(a, n->name);
         n->unsynced = n->cordoned = false;
     }
     learn_levels(a, d);
@@ -126,6 +127,7 @@ static void node_set(struct audit *a, const struct node_desc *d)
 static void node_drop(struct audit *a, struct bnode *n)
 {
     claims_adrift(a, n, false);
+    keeps_node_gone(a, n->name);
     room_settle(a);
     for (int c = 0; c < LEDGER_CAUSES; c++) {
         a->now_put[c] -= n->put[c];
@@ -290,6 +292,7 @@ static void policy_set(struct audit *a, struct str text)
             (!g || ynode_duration(g, &grace, NULL) == 0)) {
             a->launch_timeout_us = launch;
             a->repair_grace_us = grace;
+            keeps_forget(a);
         }
     }
     arena_done(&mem);

@@ -200,6 +200,8 @@ static int launch(struct audit *a, const struct record *r)
          i++) { /* a slot twice shows as a slot with a task */
         rc = seat_check(a, g, &r->launch.gang, &seats[i], true);
         if (!rc)
+            rc = keeps_allow(a, g, &seats[i]);
+        if (!rc)
             seat_fold(a, g, &seats[i], BP_ISSUED, r->launch.launch);
     }
     if (!rc)
@@ -282,12 +284,16 @@ static int hold(struct audit *a, const struct record *r)
     int rc = goes && g && !g->over ? 0 : gang_check(a, &r->hold.gang, &g);
     if (rc)
         return rc;
+    if (r->hold.what == HOLD_RESERVE)
+        return keeps_hold(a, g, r);
     if (r->hold.nseats == 0 && r->hold.count == 0) {
         for (uint32_t i = 0; i < g->nslots; i++)
             if (g->slots[i].claim && g->slots[i].claim->phase == BP_PLANNED)
                 book_claim_drop(a, g->slots[i].claim);
         bgang_unmend(g);
         bgang_changed(a, g);
+        if (g->waits)
+            bgang_wait(a, g);
         return 0;
     }
     bool mends = g->mends;
@@ -314,10 +320,26 @@ static int hold(struct audit *a, const struct record *r)
     doubts_note(a, g, r->hold.seats, r->hold.nseats);
     if (r->hold.until > g->launch_by)
         g->launch_by = r->hold.until;
+    if (g->waits) { /* a plan: it is told so, and asks for no room beyond */
+        bgang_unpend(a, g);
+        bgang_say(a, g, &r->why);
+    }
     remember_launched(a, g, false);
     bgang_seated(a, g);
     bgang_watch(a, g); /* also one that only waits: it may keep the room until then */
     return 0;
+}
+
+/* Has some member run for as long as its job may? */
+static bool ran_out(const struct audit *a, const struct bgang *g)
+{
+    int64_t limit = g->job->spec.time_limit_us;
+    for (uint32_t i = 0; limit && i < g->nslots; i++) {
+        const struct bclaim *c = g->slots[i].claim;
+        if (c && (c->phase == BP_RUNNING || c->phase == BP_ENDING) && c->since + limit <= a->at)
+            return true;
+    }
+    return false;
 }
 
 /* Does the reason that the stop states hold? */
@@ -326,6 +348,8 @@ static bool stop_is_right(const struct audit *a, const struct record *r,
 {
     const struct bgang *g = c->gang;
     switch (r->why.code) {
+    case WHY_LIMIT:
+        return g && ran_out(a, g);
     case WHY_STRAY: return c->phase == BP_STRAY;
     case WHY_CANCELLED: return g && g->job->cancelled;
     case WHY_LATE: return g && (g->last_by <= a->at || g->grace_until <= a->at);
@@ -359,6 +383,8 @@ static int stop_task(struct audit *a, const struct record *r, const struct task_
         return 0;
     c->ours = true;
     book_claim_phase(a, c, BP_ENDING);
+    if (r->stop.mode == STOP_PREEMPT)
+        bgang_shrink(c->gang);
     bgang_changed(a, c->gang);
     return 0;
 }
@@ -369,8 +395,13 @@ static int stop(struct audit *a, const struct record *r)
     if (!rc && r->stop.ntasks == 0)
         rc = audit_bad(a, "protocol: a stop of nobody");
     a->stop_id = r->stop.stop;
+    struct bjob *j = NULL;
+    if (!rc && r->why.code == WHY_LIMIT && r->stop.ntasks)
+        j = book_job(a, r->stop.tasks[0].gang.job);
     for (uint32_t i = 0; i < r->stop.ntasks && !rc; i++)
         rc = stop_task(a, r, &r->stop.tasks[i]);
+    if (!rc && j)
+        bjob_stop(a, j); /* it had its time */
     return rc;
 }
 
@@ -395,6 +426,7 @@ static const char *reason_wrong(const struct audit *a, const struct bgang *g,
     case WHY_BACKOFF: return g->not_before > a->at ? NULL : "its back-off is over";
     case WHY_CHEAPER:
         return w->have > w->need ? "waiting costs more than evicting" : NULL;
+    case WHY_AUTHORITY:
     case WHY_PROMISED:
     case WHY_QUOTA:
     case WHY_GATED:
@@ -425,7 +457,8 @@ static const struct bnode *room_overlooked(const struct audit *a, const struct b
     for (uint32_t i = 0; i < a->nodes.n * (sh->nalts + 1); i++) {
         struct shape one;
         shape_choose(sh, i % (sh->nalts + 1), &one);
-        if (seat_exists(&one, a->nodes.at[i / (sh->nalts + 1)]))
+        if (!keeps_some(a, a->nodes.at[i / (sh->nalts + 1)]) &&
+            seat_exists(&one, a->nodes.at[i / (sh->nalts + 1)]))
             return a->nodes.at[i / (sh->nalts + 1)];
     }
     return NULL;

@@ -159,9 +159,65 @@ void scene_job_set(struct prop *p, struct records *out, const struct prop_job *j
     scene_add(out, EV_JOB_SET, p->at)->job_set = s;
 }
 
+/* Queues with guarantees, weights, limits and rungs of authority. */
+static int queue_text(struct prop *p, char *text, size_t size, const char *name, bool open)
+{
+    static const char *const rungs[] = {"move", "evict", "evict", "repair"};
+    unsigned has = (unsigned)below(p, 40), weight = (unsigned)below(p, 4);
+    unsigned most = has + (unsigned)below(p, 60), borrow = (unsigned)below(p, 30);
+    const char *rung = rungs[below(p, 4)];
+    int n = snprintf(text, size, "%s: {guaranteed: {gpu: %u}, weight: %u, authority: %s", name,
+                     has, weight, rung);
+    if (chance(p, 300))
+        n += snprintf(text + n, size - (size_t)n, ", max: {gpu: %u}", most);
+    if (chance(p, 300))
+        n += snprintf(text + n, size - (size_t)n, ", borrow: {gpu: %u}", borrow);
+    return n + snprintf(text + n, size - (size_t)n, open ? "" : "}");
+}
+
+/* Quotas, reservations and evictions, each with a policy of its own. */
+static int scene_full(struct prop *p, char *text, size_t size)
+{
+    static const char *const quotas[] = {"none", "static", "borrow", "rights", "rights"};
+    static const char *const reserves[] = {"none", "gangs", "all"};
+    static const char *const evicts[] = {"owed", "always", "cheaper"};
+    uint64_t quota = below(p, 5);
+    const char *preempt = quota > 2 && chance(p, 800) ? "rights"
+                          : chance(p, 400)            ? "order"
+                                                      : "none";
+    const char *reserve = reserves[below(p, 3)], *when = evicts[below(p, 3)];
+    const char *limits = chance(p, 500) ? "enforce" : "trust";
+    const char *within = chance(p, 500) ? "any" : "lower";
+    unsigned kept = 1 + (unsigned)below(p, 4), after = (unsigned)below(p, 120);
+    unsigned protect = (unsigned)below(p, 60), patience = 1 + (unsigned)below(p, 200);
+    unsigned improve = 5 + (unsigned)below(p, 200), hourly = 1 + (unsigned)below(p, 20);
+    int n = snprintf(text, size,
+                     "quotas: %s\npreempt: %s\nreserve: %s\nevict_when: %s\nlimits: %s\n"
+                     "reclaim_within: %s\nreservations: %u\nprotect: %us\npatience: %us\n"
+                     "improve_every: %us\n",
+                     quotas[quota], preempt, reserve, when, limits, within, kept, protect,
+                     patience, improve);
+    if (chance(p, 400))
+        n += snprintf(text + n, size - (size_t)n, "reserve_after: %us\n", after);
+    if (chance(p, 300))
+        n += snprintf(text + n, size - (size_t)n, "evictions_per_hour: %u\n", hourly);
+    if (quota == 0 && chance(p, 500))
+        return n;
+    bool nested = chance(p, 400);
+    n += snprintf(text + n, size - (size_t)n, "queues:\n  ");
+    if (nested) {
+        n += queue_text(p, text + n, size - (size_t)n, "top", true);
+        n += snprintf(text + n, size - (size_t)n, ", children: {");
+    }
+    n += queue_text(p, text + n, size - (size_t)n, "qa", false);
+    n += snprintf(text + n, size - (size_t)n, nested ? ", " : "\n  ");
+    n += queue_text(p, text + n, size - (size_t)n, "qb", false);
+    return n + snprintf(text + n, size - (size_t)n, nested ? "}}\n" : "\n");
+}
+
 void scene_policy(struct prop *p, struct records *out)
 {
-    static const char *const orders[] = {"fifo", "shortest"};
+    static const char *const orders[] = {"fifo", "shortest", "remaining", "attained"};
     static const char *const blocks[] = {"none", "none", "queue", "all"};
     static const char *const mixes[] = {"none", "learn", "none"};
     uint32_t scorers = 0;
@@ -169,14 +225,14 @@ void scene_policy(struct prop *p, struct records *out)
         scorers++;
     /* One draw a statement: the order in which arguments are evaluated is the
      * compiler's. */
-    const char *order = orders[below(p, 2)], *block = blocks[below(p, 4)];
+    const char *order = orders[below(p, p->full ? 4 : 2)], *block = blocks[below(p, 4)];
     const char *node = scorer_at((uint32_t)below(p, scorers))->name;
     const char *mix = mixes[below(p, 3)];
     unsigned seed = (unsigned)below(p, 100), launch = (unsigned)(20 + below(p, 300));
     unsigned grace = (unsigned)below(p, 200), most = 4096;
     if (chance(p, 300))
         most = 1 + (unsigned)below(p, 4);
-    char text[512];
+    char text[2048];
     int n = snprintf(text, sizeof text,
                      "order: %s\nblock: %s\nnode: %s\nmix: %s\nseed: %u\n"
                      "launch_timeout: %us\nrepair_grace: %us\nmost_questions: %u\n",
@@ -188,6 +244,8 @@ void scene_policy(struct prop *p, struct records *out)
         n += snprintf(text + n, sizeof text - (size_t)n,
                       "spares: [{level: %s, nodes: %u, lend: %s}]\n", level, spares,
                       lend);
+    if (p->full && chance(p, 700))
+        n += scene_full(p, text + n, sizeof text - (size_t)n);
     if (chance(p, 50))
         n = snprintf(text, sizeof text, "order: [nonsense\n");
     struct record *r = scene_add(out, EV_POLICY_SET, p->at);
@@ -432,6 +490,8 @@ static void spec_numbers(struct prop *p, struct job_spec *s)
     s->submitted_at = p->at;
     s->expected_us = (int64_t)below(p, 4) * US_PER_MIN;
     s->ckpt_save_us = (int64_t)below(p, 10) * US_PER_S;
+    if (p->full)
+        s->time_limit_us = chance(p, 300) ? 0 : (int64_t)(1 + below(p, 600)) * US_PER_S;
 }
 
 struct prop_job *scene_job(struct prop *p, struct records *out)

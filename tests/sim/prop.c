@@ -30,7 +30,7 @@ static const int kinds[PROP_KINDS] = {EV_TASK_OFFERED, EV_TASK_GONE,   EV_TASK_A
                                       EV_STOP_REFUSED};
 
 struct options {
-    uint64_t records, seed, episode, save_every, check_every, show, least;
+    uint64_t records, seed, episode, save_every, check_every, show, least, full;
     bool digest, digest_only;
 };
 
@@ -195,9 +195,9 @@ static int failed(const struct run *u, const char *what)
             "prop: seed %" PRIu64 " episode %" PRIu64 " record %" PRIu64 ": %s\n"
             "prop: repeat with: prop --seed %" PRIu64 " --episode %" PRIu64
             " --records %" PRIu64 " --check-every %" PRIu64 " --save-every %" PRIu64
-            " --show 60\n",
+            " --full %" PRIu64 " --show 60\n",
             u->opt.seed, u->episode, u->seq, what, u->opt.seed, u->episode,
-            u->seq + 200, u->opt.check_every, u->opt.save_every);
+            u->seq + 200, u->opt.check_every, u->opt.save_every, u->opt.full);
     return 1;
 }
 
@@ -383,6 +383,7 @@ static int episode(struct run *u)
         arena_done(&p->jobs[i].mem);
     memset(p, 0, sizeof *p);
     rng_init(&p->rng, u->opt.seed, u->episode);
+    p->full = u->opt.full;
     p->ask = (struct prop_ask){u, phase_of, job_known};
     p->at = (int64_t)below(p, 1000000) * US_PER_S;
     sched_destroy(u->s);
@@ -451,6 +452,7 @@ static int usage(void)
         "  --save-every K   save, load and go on with the loaded core (0: never)\n"
         "  --check-every K  recompute everything so often (default 64)\n"
         "  --least N        fail when a cell of the matrix was met fewer times\n"
+        "  --full 1         policies with quotas, reservations and evictions too\n"
         "  --show N         print the last N of --records to standard error\n");
     return 2;
 }
@@ -468,7 +470,7 @@ static int read_options(int argc, char **argv, struct options *o)
         {"--records", &o->records},       {"--seed", &o->seed},
         {"--episode", &o->episode},       {"--hash-seed", &hash_seed},
         {"--save-every", &o->save_every}, {"--check-every", &o->check_every},
-        {"--least", &o->least},           {"--show", &o->show},
+        {"--full", &o->full},             {"--least", &o->least},           {"--show", &o->show},
     };
     for (int i = 1; i < argc; i++) {
         bool known = false;

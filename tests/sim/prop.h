@@ -87,6 +87,7 @@ struct prop_ask {
 struct prop {
     struct rng rng;
     struct prop_ask ask;
+    bool full;  /* policies with quotas, reservations and evictions too */
     bool guest; /* somebody else makes the tasks */
     bool leading, syncing;
     bool own_shapes; /* pods may differ from their template */
