@@ -1,10 +1,10 @@
 /* forecast-error.c - how well run times are foretold from those that ended before
  *
- * Each job of a history is asked about when it starts, and again when it has run for ten
- * minutes, from what had ended by then; its end is learned when it comes. A quantile q is
- * right when q percent of the ends come before it, to five points; beside that the median's
- * mean error in octaves (1: a factor of two). The first thousand ends only teach.
- * SPDX-License-Identifier: Apache-2.0 */
+ * Each job of a history is asked about when it starts, and again when it has run for
+ * ten minutes, from what had ended by then; its end is learned when it comes. A
+ * quantile q is right when q percent of the ends come before it, to five points; beside
+ * that the median's mean error in octaves (1: a factor of two). The first thousand ends
+ * only teach. SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
 
@@ -98,18 +98,20 @@ int main(void)
         play(&l, t);
         for (int a = 0; a < ASKS; a++) {
             double n = (double)(t[a].asked ? t[a].asked : 1);
-            printf("%s, %s: %llu jobs, the median is off by %.2f octaves; ended by the quantile:",
+            printf("%s, %s: %llu jobs, the median is off by %.2f octaves; ended by the "
+                   "quantile:",
                    sets[i].file, ask_names[a], (unsigned long long)t[a].asked,
                    t[a].octaves / n);
             for (int k = 0; k < QS; k++) {
-                double share = 100 * (double)t[a].by[k] / n, off = fabs(share - quantiles[k]);
+                double share = 100 * (double)t[a].by[k] / n,
+                       off = fabs(share - quantiles[k]);
                 printf(" %u: %.1f %%", quantiles[k], share);
                 worst = off > worst ? off : worst;
             }
             printf("\n");
             if (t[a].asked < WARM)
-                proof_miss("%s, %s: only %llu were asked about", sets[i].file, ask_names[a],
-                           (unsigned long long)t[a].asked);
+                proof_miss("%s, %s: only %llu were asked about", sets[i].file,
+                           ask_names[a], (unsigned long long)t[a].asked);
         }
         trace_list_done(&l);
     }

@@ -1,15 +1,15 @@
 /* decide_moves.c - moves small jobs elsewhere where that makes room for a gang
  *
- * A gang that was refused, and has a level that must hold it or several tasks, looks for
- * the cheapest lone tasks that stand in its way (victims.h): those that may be moved, of
- * queues whose authority allows it, within their own budgets and protection. Each of them
- * first gets a seat of its own in what is free now, on nodes that the gang does not take, the
- * fullest that hold it; without that nothing is moved. A plan is made only when the
- * GPU-hours that the gang waits less are more than those it loses. Its stops ask for a
- * checkpoint where there is one; whoever was moved goes first in its lane when it has ended,
- * and finds a seat free unless somebody came meanwhile. Asked when a gang is first refused,
- * and when reservations are looked at again: one search, and nodes x moved jobs.
- * SPDX-License-Identifier: Apache-2.0 */
+ * A gang that was refused, and has a level that must hold it or several tasks, looks
+ * for the cheapest lone tasks that stand in its way (victims.h): those that may be
+ * moved, of queues whose authority allows it, within their own budgets and protection.
+ * Each of them first gets a seat of its own in what is free now, on nodes that the gang
+ * does not take, the fullest that hold it; without that nothing is moved. A plan is
+ * made only when the GPU-hours that the gang waits less are more than those it loses.
+ * Its stops ask for a checkpoint where there is one; whoever was moved goes first in
+ * its lane when it has ended, and finds a seat free unless somebody came meanwhile.
+ * Asked when a gang is first refused, and when reservations are looked at again: one
+ * search, and nodes x moved jobs. SPDX-License-Identifier: Apache-2.0 */
 #include "sched/decide_plan.h"
 
 enum { MOVES_MAX = 64 }; /* of one plan */
@@ -21,9 +21,9 @@ static bool may_move(void *arg, uint32_t victim)
     struct runner v = runner_of(s, victim);
     const struct gang *g = &s->gangs.at[v.gang];
     const struct job *j = &s->jobs.at[g->job];
-    if (v.gang == rc->gang || v.slot != NONE || g->nslots != 1 || g->phase != GANG_RUNNING ||
-        !j->preemptible || j->budget == 0 || j->cancelled || j->held ||
-        j->moved >= s->policy.moves_per_job ||
+    if (v.gang == rc->gang || v.slot != NONE || g->nslots != 1 ||
+        g->phase != GANG_RUNNING || !j->preemptible || j->budget == 0 || j->cancelled ||
+        j->held || j->moved >= s->policy.moves_per_job ||
         quota_authority(s, v.gang) < AUTHORITY_MOVE || gang_is_protected(s, v.gang))
         return false;
     const struct shape_entry *e = &s->shapes.at[slot_shape(s, v.gang, 0)];
@@ -41,8 +41,8 @@ static bool is_taken(const struct seat *seats, uint32_t n, struct str node)
 }
 
 /* The fullest node that holds the job beside the gang's seats; its room is taken. */
-static bool seat_elsewhere(struct sched *s, uint32_t gang, const struct seat *seats, uint32_t n,
-                           struct use *ret)
+static bool seat_elsewhere(struct sched *s, uint32_t gang, const struct seat *seats,
+                           uint32_t n, struct use *ret)
 {
     const struct cluster *c = s->cluster;
     const struct shape *sh = &s->shapes.at[slot_shape(s, gang, 0)].shape;
@@ -85,17 +85,20 @@ static __int128 cost_of(struct sched *s, const struct runner *v)
 {
     const struct job *j = &s->jobs.at[s->gangs.at[v->gang].job];
     __int128 gpus = s->shapes.at[slot_shape(s, v->gang, 0)].shape.gpu_count;
-    return j->checkpoint == CHECKPOINT_ASKED ? gpus * (j->ckpt_save_us + j->ckpt_restore_us)
-                                             : runner_cost(s, v);
+    return j->checkpoint == CHECKPOINT_ASKED
+               ? gpus * (j->ckpt_save_us + j->ckpt_restore_us)
+               : runner_cost(s, v);
 }
 
-/* GPU-time that the gang waits less. Where nobody knows for how long it would wait: a day. */
+/* GPU-time that the gang waits less. Where nobody knows for how long it would wait: a
+ * day. */
 static __int128 gain_of(struct reclaim *rc)
 {
     struct sched *s = rc->s;
     int64_t start = pass_forecast(rc->p, rc->gang);
-    int64_t wait = start == INT64_MAX || start - s->at > 24 * US_PER_HOUR ? 24 * US_PER_HOUR
-                                                                         : start - s->at;
+    int64_t wait = start == INT64_MAX || start - s->at > 24 * US_PER_HOUR
+                       ? 24 * US_PER_HOUR
+                       : start - s->at;
     return (__int128)gang_root(s, &s->gangs.at[rc->gang])->min_milli * wait / 1000;
 }
 
@@ -113,8 +116,10 @@ static bool try_moves(struct reclaim *rc)
     if (cost >= gain)
         return false;
     reclaim_carry(rc, STOP_MOVE, seats, n,
-                  (struct why){.code = WHY_MOVED, .need = begun_gpu_hours(cost),
-                               .have = begun_gpu_hours(gain), .other = rc->victims.n});
+                  (struct why){.code = WHY_MOVED,
+                               .need = begun_gpu_hours(cost),
+                               .have = begun_gpu_hours(gain),
+                               .other = rc->victims.n});
     return true;
 }
 
@@ -122,7 +127,8 @@ bool pass_move(struct pass *p, uint32_t gang)
 {
     struct sched *s = p->s;
     const struct tree_root *root = gang_root(s, &s->gangs.at[gang]);
-    bool wide = root->slots > 1 || gang_tree(s, &s->gangs.at[gang])->groups[root->group].required;
+    bool wide = root->slots > 1 ||
+                gang_tree(s, &s->gangs.at[gang])->groups[root->group].required;
     uint32_t done = s->move_hour == s->at / US_PER_HOUR ? s->moved : 0;
     if (done >= s->policy.moves_per_hour || !wide || root->min_milli == 0 ||
         (s->gangs.at[gang].said && !s->reserve_now.improve))

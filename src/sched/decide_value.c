@@ -1,11 +1,11 @@
 /* decide_value.c - of two that cannot both start now, the one whose waiting loses more
  *
- * Before a gang starts by `value: on`, the heads of all lanes are looked through for the
- * rival of equal standing that would lose most by waiting until it has ended, where a
- * deadline of either is at stake (without one the order of lanes has chosen already). If
- * room for one is the other's room, the regret of either choice is computed and the smaller
- * taken; both figures are in the launch. A person's override ends the question. O(lanes) a
- * start. SPDX-License-Identifier: Apache-2.0 */
+ * Before a gang starts by `value: on`, the heads of all lanes are looked through for
+ * the rival of equal standing that would lose most by waiting until it has ended, where
+ * a deadline of either is at stake (without one the order of lanes has chosen already).
+ * If room for one is the other's room, the regret of either choice is computed and the
+ * smaller taken; both figures are in the launch. A person's override ends the question.
+ * O(lanes) a start. SPDX-License-Identifier: Apache-2.0 */
 #include "base/hash.h"
 #include "sched/decide.h"
 
@@ -31,7 +31,8 @@ static uint32_t rival_of(const struct sched *s, uint32_t gang)
             if (!may_rival(s, gang, head))
                 continue;
             int64_t lost = worth_regret(s, head, gang);
-            if (best != NONE && (lost < most || (lost == most && gang_before(s, best, head))))
+            if (best != NONE &&
+                (lost < most || (lost == most && gang_before(s, best, head))))
                 continue;
             best = head;
             most = lost;
@@ -84,7 +85,8 @@ uint32_t pass_choose(struct pass *p, uint32_t gang)
     if (both)
         return gang;
     const struct job *j = &s->jobs.at[s->gangs.at[second].job];
-    p->why = (struct why){.code = WHY_VALUE, .need = in_units(other_first ? wait : other),
+    p->why = (struct why){.code = WHY_VALUE,
+                          .need = in_units(other_first ? wait : other),
                           .have = in_units(other_first ? other : wait),
                           .who = digest_bytes(j->name, j->name_len, 0)};
     return first;

@@ -1,8 +1,8 @@
 /* forecast.c - the sketches and their tables
- * Buckets as in HdrHistogram: seconds below 8 one by one, above that eight to an octave, so
- * a bucket is at most an eighth of its value wide; inside a bucket ends are taken to lie
- * evenly. Rows are found by key; their order is that of their making and orders nothing.
- * SPDX-License-Identifier: Apache-2.0 */
+ * Buckets as in HdrHistogram: seconds below 8 one by one, above that eight to an
+ * octave, so a bucket is at most an eighth of its value wide; inside a bucket ends are
+ * taken to lie evenly. Rows are found by key; their order is that of their making and
+ * orders nothing. SPDX-License-Identifier: Apache-2.0 */
 #include "sched/forecast.h"
 
 #include <errno.h>
@@ -36,12 +36,14 @@ static int64_t bucket_lo(uint32_t b)
     return (int64_t)(SUBS + b % SUBS) * (INT64_C(1) << shift) * US;
 }
 
-struct forecast_job forecast_job_of(struct str user, struct str queue, uint64_t gpu_milli)
+struct forecast_job forecast_job_of(struct str user, struct str queue,
+                                    uint64_t gpu_milli)
 {
     uint64_t gpus = (gpu_milli + 999) / 1000;
     uint64_t size = gpus <= 1 ? gpus : 65 - (uint64_t)__builtin_clzll(gpus - 1);
     uint64_t sized = digest_mix(97, size);
-    uint64_t queued = digest_mix(digest_bytes(queue.ptr ? queue.ptr : "", queue.len, 98), size);
+    uint64_t queued =
+        digest_mix(digest_bytes(queue.ptr ? queue.ptr : "", queue.len, 98), size);
     struct forecast_job job = {{0, queued >> 1 | 1, sized >> 1 | 1, 1}};
     if (user.len)
         job.keys[0] = digest_mix(digest_bytes(user.ptr, user.len, 99), queued) >> 1 | 1;
@@ -64,7 +66,8 @@ static uint32_t row_new(struct forecast *f, uint64_t key)
     } else {
         for (uint32_t i = 1; i < f->rows.n; i++) { /* of one end the finest goes */
             const struct forecast_row *a = &f->rows.at[i], *b = &f->rows.at[at];
-            if (a->touched < b->touched || (a->touched == b->touched && a->key < b->key))
+            if (a->touched < b->touched ||
+                (a->touched == b->touched && a->key < b->key))
                 at = i;
         }
         u64map_del(&f->ids, f->rows.at[at].key);
@@ -107,7 +110,9 @@ static uint64_t part_beyond(const struct forecast_row *r, uint32_t b, int64_t fr
     int64_t lo = bucket_lo(b), hi = bucket_lo(b + 1);
     if (from <= lo)
         return (uint64_t)r->n[b] << 10;
-    return from >= hi ? 0 : ((uint64_t)r->n[b] << 10) * (uint64_t)(hi - from) / (uint64_t)(hi - lo);
+    return from >= hi ? 0
+                      : ((uint64_t)r->n[b] << 10) * (uint64_t)(hi - from) /
+                            (uint64_t)(hi - lo);
 }
 
 static int64_t row_ask(const struct forecast_row *r, int64_t ran, uint32_t quantile,
@@ -133,22 +138,24 @@ static int64_t row_ask(const struct forecast_row *r, int64_t ran, uint32_t quant
     return 0;
 }
 
-int64_t forecast_ask(const struct forecast *f, const struct forecast_job *job, int64_t ran_us,
-                     uint32_t quantile)
+int64_t forecast_ask(const struct forecast *f, const struct forecast_job *job,
+                     int64_t ran_us, uint32_t quantile)
 {
     int64_t ran = ran_us > 0 ? ran_us : 0;
     for (uint32_t l = 0; l < FORECAST_LEVELS; l++) {
         uint32_t at = job->keys[l] ? u64map_get(&f->ids, job->keys[l]) : MAP_NONE;
-        int64_t answer = at == MAP_NONE ? 0
-                                        : row_ask(&f->rows.at[at], ran, quantile,
-                                                  l + 1 < FORECAST_LEVELS ? FORECAST_ENOUGH : 1);
+        int64_t answer = at == MAP_NONE
+                             ? 0
+                             : row_ask(&f->rows.at[at], ran, quantile,
+                                       l + 1 < FORECAST_LEVELS ? FORECAST_ENOUGH : 1);
         if (answer)
             return answer;
     }
     return 0;
 }
 
-/* --- as bytes: numbers little-endian, of each row the buckets that are not empty --- */
+/* --- as bytes: numbers little-endian, of each row the buckets that are not empty ---
+ */
 
 static void put(struct buf *out, uint64_t v, uint32_t bytes)
 {
@@ -213,7 +220,8 @@ int forecast_load(struct forecast *f, struct str bytes)
 {
     struct forecast got = {0};
     uint64_t n = 0;
-    bool good = get(&bytes, &got.ends, 8) && get(&bytes, &n, 4) && n <= FORECAST_ROWS_MAX;
+    bool good =
+        get(&bytes, &got.ends, 8) && get(&bytes, &n, 4) && n <= FORECAST_ROWS_MAX;
     for (uint64_t i = 0; i < n && good; i++)
         good = row_get(&bytes, &got);
     if (!good || bytes.len) {
@@ -230,7 +238,8 @@ uint64_t forecast_digest(const struct forecast *f)
     uint64_t sum = digest_mix(101, f->ends);
     for (uint32_t i = 0; i < f->rows.n; i++) {
         const struct forecast_row *r = &f->rows.at[i];
-        sum += digest_mix(digest_mix(r->key, r->touched), digest_bytes(r->n, sizeof r->n, 0));
+        sum += digest_mix(digest_mix(r->key, r->touched),
+                          digest_bytes(r->n, sizeof r->n, 0));
     }
     return sum;
 }

@@ -1,9 +1,9 @@
 /* worth.c - what is lost while a gang waits
  * A job states what an hour of it is worth (counted up to what its queue allows) and by
- * when it should be done. Each hour that it waits loses that much; a start so late that it
- * ends behind its deadline, which it would have met by starting now, loses all its hours
- * beside. How long it runs: as expected, else its limit, else an hour. In thousandths;
- * integers. SPDX-License-Identifier: Apache-2.0 */
+ * when it should be done. Each hour that it waits loses that much; a start so late that
+ * it ends behind its deadline, which it would have met by starting now, loses all its
+ * hours beside. How long it runs: as expected, else its limit, else an hour. In
+ * thousandths; integers. SPDX-License-Identifier: Apache-2.0 */
 #include "sched/state.h"
 
 #define HOUR_US (3600 * INT64_C(1000000))
@@ -24,7 +24,8 @@ int64_t worth_rate(const struct sched *s, uint32_t gang)
     if (s->policy.value == VALUE_OFF || j->value_milli_h <= 0)
         return 0;
     if (s->quota.on && s->quota.nodes.at[j->qnode].spec != QUEUE_NONE)
-        most = s->policy.queues.queues[s->quota.nodes.at[j->qnode].spec].value_most_milli_h;
+        most = s->policy.queues.queues[s->quota.nodes.at[j->qnode].spec]
+                   .value_most_milli_h;
     return j->value_milli_h < most ? j->value_milli_h : most;
 }
 
@@ -36,9 +37,12 @@ int worth_cmp(const struct sched *s, uint32_t a, uint32_t b)
         return (va == 0) - (vb == 0);
     uint64_t ga = gang_root(s, &s->gangs.at[a])->min_milli;
     uint64_t gb = gang_root(s, &s->gangs.at[b])->min_milli;
-    /* whole seconds and at most 2^31 milli-GPUs: 2^63 x 2^26 x 2^31 needs less than 2^127 */
-    unsigned __int128 ma = (unsigned __int128)(ga ? ga : 1) * (uint64_t)(run_us(s, a) / 1000000 + 1);
-    unsigned __int128 mb = (unsigned __int128)(gb ? gb : 1) * (uint64_t)(run_us(s, b) / 1000000 + 1);
+    /* whole seconds and at most 2^31 milli-GPUs: 2^63 x 2^26 x 2^31 needs less than
+     * 2^127 */
+    unsigned __int128 ma =
+        (unsigned __int128)(ga ? ga : 1) * (uint64_t)(run_us(s, a) / 1000000 + 1);
+    unsigned __int128 mb =
+        (unsigned __int128)(gb ? gb : 1) * (uint64_t)(run_us(s, b) / 1000000 + 1);
     uint64_t ra = (uint64_t)(va < WORTH_MOST ? va : WORTH_MOST);
     uint64_t rb = (uint64_t)(vb < WORTH_MOST ? vb : WORTH_MOST);
     unsigned __int128 x = mb * ra, y = ma * rb;

@@ -20,7 +20,8 @@ static void test_exact(void)
     for (int i = 0; i < 100; i++)
         forecast_learn(&f, &a, 1000 * S);
     int64_t t = forecast_ask(&f, &a, 0, 50);
-    ok(t >= 960 * S && t <= 1024 * S, "all ran 1000 s: within the bucket from 960 to 1024");
+    ok(t >= 960 * S && t <= 1024 * S,
+       "all ran 1000 s: within the bucket from 960 to 1024");
     is_int(forecast_ask(&f, &a, 2000 * S, 50), 0, "none ran so long: nothing is known");
     forecast_done(&f);
 }
@@ -28,7 +29,8 @@ static void test_exact(void)
 static void test_classes(void)
 {
     struct forecast f = {0};
-    struct forecast_job a = job("ann", "q", 8), b = job("bob", "q", 8), c = job("bob", "q", 1);
+    struct forecast_job a = job("ann", "q", 8), b = job("bob", "q", 8),
+                        c = job("bob", "q", 1);
     for (int i = 0; i < 40; i++)
         forecast_learn(&f, &a, 100 * S);
     int64_t t = forecast_ask(&f, &b, 0, 50);
@@ -45,14 +47,16 @@ static void test_classes(void)
     t = forecast_ask(&f, &c, 0, 50);
     ok(t > 90 * S && t < 110 * S, "another size: of all jobs, most of which are short");
     t = forecast_ask(&f, &a, 200 * S, 50);
-    ok(t > 4000 * S, "who outlives all of his own is compared with others that ran so long");
+    ok(t > 4000 * S,
+       "who outlives all of his own is compared with others that ran so long");
     struct forecast_job seven = job("ann", "q", 7);
     t = forecast_ask(&f, &seven, 0, 50);
     ok(t > 90 * S && t < 110 * S, "5 to 8 GPUs are one size");
     forecast_done(&f);
 }
 
-/* Run times even between 0 and 4000 s: quantile q is 40 q; who ran t has q of the rest. */
+/* Run times even between 0 and 4000 s: quantile q is 40 q; who ran t has q of the rest.
+ */
 static void test_distribution(void)
 {
     struct forecast f = {0};
@@ -61,7 +65,8 @@ static void test_distribution(void)
         forecast_learn(&f, &a, (int64_t)i * 10 * S);
     for (uint32_t q = 50; q <= 95; q += 15) {
         int64_t want = 40 * (int64_t)q * S, got = forecast_ask(&f, &a, 0, q);
-        ok(llabs(got - want) < want / 16, "%u %% ended by %lld s", q, (long long)(want / S));
+        ok(llabs(got - want) < want / 16, "%u %% ended by %lld s", q,
+           (long long)(want / S));
         want = 2000 * S + 20 * (int64_t)q * S;
         got = forecast_ask(&f, &a, 2000 * S, q);
         ok(llabs(got - want) < want / 16, "... of those that ran 2000 s by %lld s",
@@ -84,7 +89,8 @@ static void test_coverage(void)
     uint32_t asked = 0, by[3] = {0}, q[3] = {50, 75, 90};
     for (int i = 0; i < 6000; i++) {
         uint64_t octave = rng_below(&rng, 12);
-        int64_t run = ((INT64_C(1) << octave) * 8 + (int64_t)rng_below(&rng, 8u << octave)) * S;
+        int64_t run =
+            ((INT64_C(1) << octave) * 8 + (int64_t)rng_below(&rng, 8u << octave)) * S;
         for (int k = 0; k < 3; k++) {
             int64_t t = forecast_ask(&f, &a, 0, q[k]);
             by[k] += t && run <= t;
@@ -93,8 +99,9 @@ static void test_coverage(void)
         forecast_learn(&f, &a, run);
     }
     for (int k = 0; k < 3; k++)
-        ok(llabs((int64_t)by[k] * 100 / asked - q[k]) <= 5, "%u.%u %% ended by quantile %u",
-           by[k] * 100 / asked, by[k] * 1000 / asked % 10, q[k]);
+        ok(llabs((int64_t)by[k] * 100 / asked - q[k]) <= 5,
+           "%u.%u %% ended by quantile %u", by[k] * 100 / asked,
+           by[k] * 1000 / asked % 10, q[k]);
     forecast_done(&f);
 }
 
@@ -106,7 +113,8 @@ static void test_drift(void)
         forecast_learn(&f, &a, 10000 * S);
     for (int i = 0; i < 2 * FORECAST_MEMORY; i++)
         forecast_learn(&f, &a, 10 * S);
-    ok(forecast_ask(&f, &a, 0, 75) < 20 * S, "5000 old ends no longer weigh against 1024 new ones");
+    ok(forecast_ask(&f, &a, 0, 75) < 20 * S,
+       "5000 old ends no longer weigh against 1024 new ones");
     forecast_done(&f);
 }
 
