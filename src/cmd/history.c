@@ -117,13 +117,23 @@ static void see_frame(struct history *h, const struct journal_frame *f, uint32_t
                       struct str job)
 {
     bool told[REC_KINDS] = {false}, any = false;
+    uint64_t border = 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct record *r = &f->records->list.at[i];
+        if (r->kind == REC_BORDER)
+            border = r->seq;
         if (r->kind == EV_JOB_SET)
             name_seen(h, r->job_set->name);
         if (!job.len || !concerns(r, job))
             continue;
         any = true;
+        if (r->kind == DE_LAUNCH && !r->would)
+            h->launched = r->seq;
+        if (r->kind == DE_HOLD && r->why.code == WHY_RECLAIMED) {
+            h->reclaimed_gang = r->hold.gang;
+            h->reclaimed_gang.job = arena_str(&h->text, r->hold.gang.job);
+            h->reclaimed_border = border;
+        }
         bool task = is_task_event(r->kind);
         if (!task || !told[r->kind])
             line_add(h, r, task ? alike(f, i, n, job) : 0);

@@ -16,7 +16,10 @@ struct history {
     uint64_t seq;        /* of its last record */
     int64_t at, start;   /* the moment asked about; of the first record */
     VEC(struct history_line) lines;
-    VEC(int64_t) since; /* by gang of the job: when its phase began */
+    uint64_t launched;              /* record of its last launch; 0: none */
+    uint64_t reclaimed_border;      /* of its last plan that stopped others; 0: none */
+    struct gang_ref reclaimed_gang; /* for this one of its gangs */
+    VEC(int64_t) since;             /* by gang of the job: when its phase began */
     VEC(uint8_t) phases;
     struct u64map by_digest; /* job names, for whom a reason means */
     VEC(struct str) names;

@@ -6,7 +6,9 @@
 
 #include "base/units.h"
 #include "cmd/cmd.h"
+#include "cmd/hindsight.h"
 #include "cmd/history.h"
+#include "words/saying_explain.h"
 #include "words/saying_job.h"
 
 static const struct cmd_option options[] = {
@@ -22,7 +24,7 @@ enum { GANGS_SHOWN = 16, SLOTS_SHOWN = 64 };
 
 struct asked {
     struct history h;
-    const char *name;
+    const char *name, *path;
     bool known, json;
     uint32_t job;
     struct job_look look;
@@ -72,6 +74,26 @@ static void show_claims(struct asked *x, uint32_t gang, const struct gang_look *
     buf_done(&b);
 }
 
+/* What the reason has no room for, found anew on a copy. */
+static void show_wait(struct asked *x, uint32_t gang)
+{
+    struct explain e;
+    struct buf b = {0};
+    const struct words *w = sched_words(x->h.sched);
+    if (sched_explain(&e, x->h.sched, x->job, gang, NULL))
+        return;
+    e.at = x->h.at; /* nothing happened since its last record */
+    saying_explain(w, &e, &b);
+    if (b.len)
+        text_field(x, "because", buf_as_str(&b));
+    if (x->json) {
+        buf_z(&x->out, ",\"explain\":");
+        saying_explain_json(w, &e, x->h.start, &x->out);
+    }
+    buf_done(&b);
+    explain_done(&e);
+}
+
 static void show_gang(struct asked *x, uint32_t i)
 {
     struct gang_look g;
@@ -91,6 +113,8 @@ static void show_gang(struct asked *x, uint32_t i)
         if (i < x->h.since.n)
             buf_fmt(&x->out, ",\"since_us\":%" PRId64, x->h.since.at[i] - x->h.start);
     }
+    if (g.phase == LOOK_WAITING && !x->look.held)
+        show_wait(x, i);
     show_claims(x, i, &g);
     if (x->json)
         buf_char(&x->out, '}');
@@ -147,6 +171,56 @@ static void show_history(struct asked *x)
     buf_done(&when);
 }
 
+struct hindsight_of { /* what else could have been decided */
+    struct explain_second launch;
+    struct explain_evictions evictions;
+    struct gang_ref gang;
+};
+
+static void see_launch(void *arg, const struct sched *s, const struct record *r)
+{
+    struct hindsight_of *x = arg;
+    if (r->kind == DE_LAUNCH)
+        (void)sched_explain_launch(&x->launch, s, r, NULL);
+}
+
+static void see_eviction(void *arg, const struct sched *s, const struct record *r)
+{
+    struct hindsight_of *x = arg;
+    (void)r;
+    (void)sched_explain_evictions(&x->evictions, s, &x->gang, NULL);
+}
+
+/* Where its last launch would have gone otherwise, and who else would have been
+ * evicted. */
+static void show_second(struct asked *x)
+{
+    struct hindsight_of of = {.gang = x->h.reclaimed_gang};
+    struct buf b = {0};
+    if (x->h.launched)
+        (void)hindsight(x->path, x->h.launched, see_launch, &of, NULL);
+    if (x->h.reclaimed_border)
+        (void)hindsight(x->path, x->h.reclaimed_border + 1, see_eviction, &of, NULL);
+    saying_second(&of.launch, &b);
+    if (b.len)
+        text_field(x, "placed", buf_as_str(&b));
+    if (x->json && of.launch.asked) {
+        buf_z(&x->out, ",\"second\":");
+        saying_second_json(&of.launch, &x->out);
+    }
+    buf_clear(&b);
+    saying_evictions(&of.evictions, &b);
+    if (b.len)
+        text_field(x, "evicted", buf_as_str(&b));
+    if (x->json && of.evictions.asked) {
+        buf_z(&x->out, ",\"evictions\":");
+        saying_evictions_json(&of.evictions, &x->out);
+    }
+    buf_done(&b);
+    explain_second_done(&of.launch);
+    explain_evictions_done(&of.evictions);
+}
+
 static void show(struct asked *x)
 {
     struct buf when = {0};
@@ -164,6 +238,7 @@ static void show(struct asked *x)
         show_state(x);
     else
         text_field(x, x->json ? "says" : "it", STR("is over"));
+    show_second(x);
     show_history(x);
     if (x->json)
         buf_z(&x->out, "}\n");
@@ -186,7 +261,7 @@ static int run(const struct cmd_line *line)
     struct err err = {0};
     struct journal_point to;
     struct asked x = {.name = line->args[0], .json = cmd_int(line, "output") == 1};
-    const char *path = cmd_text(line, "journal");
+    const char *path = x.path = cmd_text(line, "journal");
     if (!path)
         return cmd_misuse(line, "--journal is missing: which run?");
     int rc = point_parse(&to, cmd_text(line, "at"), path, &err);
