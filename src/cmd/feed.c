@@ -8,8 +8,8 @@
 #include "base/hash.h"
 #include "base/units.h"
 #include "cluster/cluster.h"
-#include "sched/sched.h"
-#include "words/saying.h"
+#include "sched/look.h"
+#include "words/saying_explain.h"
 
 #define DOMAINS_EVERY_US (10 * US_PER_MIN)
 
@@ -403,12 +403,35 @@ static void tell_error(struct feed *f)
     free(errors);
 }
 
+enum { NEVER_EXPLAINED = 8 };
+
+/* At the end of the run: what it lacks then, in numbers. */
+static void tell_more(struct feed *f, uint64_t digest)
+{
+    const struct sched *s = f->experiment->sched;
+    struct job_look j;
+    struct explain e;
+    struct buf b = {0};
+    for (uint32_t id = 0; id < sched_look_jobs(s); id++) {
+        if (!sched_look_job(s, id, &j) || digest_bytes(j.name.ptr, j.name.len, 0) != digest)
+            continue;
+        if (!sched_explain(&e, s, id, 0, NULL)) {
+            saying_explain(sched_words(s), &e, &b);
+            explain_done(&e);
+        }
+        break;
+    }
+    report_reason_more(f->report, buf_as_str(&b));
+    buf_done(&b);
+}
+
 /* "waits behind x: asks for ...": whoever waits for the first of a queue waits for its reason. */
 static void tell_never(struct feed *f)
 {
     struct u64map by_digest = {0};
     struct sayings sayings = {0};
     struct buf text = {0};
+    uint32_t explained = 0;
     for (uint32_t i = 0; i < f->never.n; i++)
         if (f->never.at[i].why.code != WHY_BEHIND)
             u64map_put(&by_digest, f->never.at[i].digest, i);
@@ -426,7 +449,9 @@ static void tell_never(struct feed *f)
         }
         reason_of(f, &sayings, head ? head->row : j->row, head ? &head->why : &j->why,
                   &text);
-        report_reason(f->report, buf_as_str(&text), j->name);
+        if (report_reason(f->report, buf_as_str(&text), j->name) && !itself &&
+            explained++ < NEVER_EXPLAINED)
+            tell_more(f, j->digest);
     }
     buf_done(&text);
     sayings_done(&sayings);

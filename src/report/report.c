@@ -96,17 +96,24 @@ void report_job(struct report *r, const struct report_job *j)
     }
 }
 
-void report_reason(struct report *r, struct str why, struct str name)
+bool report_reason(struct report *r, struct str why, struct str name)
 {
     uint32_t id = strmap_get(&r->reason_ids, why);
+    bool first = id == MAP_NONE;
 
     if (id == MAP_NONE) {
         id = r->reasons.n;
         vec_push(&r->reasons,
-                 (struct reason){arena_str(&r->text, why), arena_str(&r->text, name), 0});
+                 (struct reason){arena_str(&r->text, why), arena_str(&r->text, name), {0}, 0});
         strmap_put(&r->reason_ids, r->reasons.at[id].why, id);
     }
     r->reasons.at[id].jobs++;
+    return first;
+}
+
+void report_reason_more(struct report *r, struct str more)
+{
+    r->reasons.at[r->reasons.n - 1].more = arena_str(&r->text, more);
 }
 
 /* In a window the series begins with the level that holds when it opens, and ends when it

@@ -48,7 +48,9 @@ bool report_counts(const struct report *r, int64_t at);
 void report_owed(struct report *r, struct str queue, uint64_t gpu_milli);
 /* Why one job never started: those with the same words are counted together, the first one's
  * name stands for them. Both are copied. */
-void report_reason(struct report *r, struct str why, struct str name);
+bool report_reason(struct report *r, struct str why, struct str name); /* true: the first such */
+/* Of the example of the reason that was told last. */
+void report_reason_more(struct report *r, struct str more);
 
 /* State from `at` on: GPUs allocated, asked for by waiting jobs, fragmented (milli).
  * Kept as a time-weighted series of at most 2,048 points (merged as it grows) and exact

@@ -476,6 +476,10 @@ static void html_reasons(const struct html *h, const struct summary *s)
         buf_html(h->out, s->reasons[i].why);
         buf_z(h->out, s->reasons[i].jobs > 1 ? " (first: " : " (");
         buf_html(h->out, s->reasons[i].example);
+        if (s->reasons[i].more.len) {
+            buf_z(h->out, ": ");
+            buf_html(h->out, s->reasons[i].more);
+        }
         buf_z(h->out, ")</li>\n");
     }
     if (s->nreasons > REASONS_SHOWN)

@@ -110,6 +110,8 @@ static void json_reasons(struct json *j, const struct summary *s)
         json_int(j, "jobs", (__int128)s->reasons[i].jobs);
         json_str(j, "reason", s->reasons[i].why);
         json_str(j, "example", s->reasons[i].example);
+        if (s->reasons[i].more.len)
+            json_str(j, "example_says", s->reasons[i].more);
         json_close(j, '}');
     }
     json_close(j, ']');

@@ -448,8 +448,9 @@ static void text_reasons(const struct page *p, const struct summary *s)
         right_cell(p->out, count_text(s->reasons[i].jobs, count), 9);
         buf_char(p->out, ' ');
         buf_clear(&line);
-        buf_fmt(&line, STR_FMT " (%s" STR_FMT ")", STR_ARG(s->reasons[i].why),
-                s->reasons[i].jobs > 1 ? "first: " : "", STR_ARG(s->reasons[i].example));
+        buf_fmt(&line, STR_FMT " (%s" STR_FMT "%s" STR_FMT ")", STR_ARG(s->reasons[i].why),
+                s->reasons[i].jobs > 1 ? "first: " : "", STR_ARG(s->reasons[i].example),
+                s->reasons[i].more.len ? ": " : "", STR_ARG(s->reasons[i].more));
         wrapped(p, buf_as_str(&line), REASON_INDENT);
     }
     if (s->nreasons > REASONS_SHOWN) {

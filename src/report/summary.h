@@ -43,6 +43,7 @@ struct arrival {
 /* Jobs that never started for the same reason. */
 struct reason {
     struct str why, example;
+    struct str more; /* about the example; "": nothing */
     uint64_t jobs;
 };
 #define REASONS_SHOWN 6u

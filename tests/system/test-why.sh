@@ -30,6 +30,11 @@ t_is "commands on the page" "$n" 5
 muster replay run --digests >after
 t_ok "the journal is as it was" cmp digests after
 
+# A run that is cut off at ten minutes tells the same of those that never started.
+muster sim -c site.yaml -t jobs.jsonl -p keep.yaml -u 10m -o json >cut
+awk "/^  because/" "want.2" | sed "s/^  because *//" >because
+t_is "the report tells what why tells" "$(grep -cF "\"example_says\":\"$(cat because)\"" cut)" 1
+
 # In numbers: 4 GPUs of b0 are small's, until its limit of 2 h; promised a minute later.
 muster why 00000002 --journal run --at 10m -o json >json
 t_is "the best block" "$(grep -cF '"level":"block","best":"b0","best_tasks":3,"starts_now_with":3,' json)" 1
