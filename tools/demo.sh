@@ -16,7 +16,7 @@ if [ -r "$openb/csv/openb_pod_list_default.csv.zst" ]; then
     set -- --cluster "$openb/csv/openb_node_list_gpu_node.csv" \
         --trace "$openb/csv/openb_pod_list_default.csv.zst" \
         --order "$openb/orders/openb_pod_list_default.orders.zst" --seed 42 --forever \
-        --policy random,dotprod,gpu-clustering,gpu-packing,bestfit,fgd,muster
+        --policy random,dotprod,gpu-clustering,gpu-packing,bestfit,fgd,muster-pack
 else
     echo "No ../shared here: a week of an LLM cluster, made from the published statistics of"
     echo "Acme's Kalos (2,416 GPUs), seed 1, asking for 80 % of its GPU time:"

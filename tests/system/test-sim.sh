@@ -16,11 +16,11 @@ t_like "and prints a table with both policies" "$(cat "$T/stdout")" '^fifo .*[0-
 cluster=$MUSTER_SRC/clusters/demo-small.yaml
 trace=$MUSTER_SRC/examples/small.jsonl
 
-t_ok "several policies as JSON" muster sim -c "$cluster" -t "$trace" -p fifo,sjf,muster \
+t_ok "several policies as JSON" muster sim -c "$cluster" -t "$trace" -p fifo,sjf,muster-pack \
     -o json --out "$T/r.json"
 t_is "nothing else is printed" "$(cat "$T/stdout" "$T/stderr")" ""
 t_is "each policy is one run" "$(grep -o '"policy":"[^"]*"' "$T/r.json" | cut -d '"' -f 4 |
-    tr '\n' ' ')" "fifo sjf muster "
+    tr '\n' ' ')" "fifo sjf muster-pack "
 # Whatever was done, every GPU-second has one cause and the causes sum to capacity x time.
 ledger_rests() { # capacity x time less the causes, of each run; 64-bit arithmetic
     grep -o '"\(capacity_gpu_milli_us\|gpu_milli_us\)":"[0-9]*"' "$T/r.json" | tr -d '":' |
@@ -40,7 +40,7 @@ ledger_rests() { # capacity x time less the causes, of each run; 64-bit arithmet
     }
 }
 t_is "the ledger sums" "$(ledger_rests | tr '\n' ' ')" "none 0 0 0 "
-t_ok "twice the same" muster sim -c "$cluster" -t "$trace" -p fifo,sjf,muster \
+t_ok "twice the same" muster sim -c "$cluster" -t "$trace" -p fifo,sjf,muster-pack \
     -o json --out "$T/again.json"
 t_is "is the same but for the CPU time" "$(sed 's/"cpu_s":[^,]*//g' "$T/again.json" | cksum)" \
     "$(sed 's/"cpu_s":[^,]*//g' "$T/r.json" | cksum)"
