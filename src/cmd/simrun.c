@@ -72,7 +72,7 @@ static int set_queues(struct run *x, struct policy_file *f, struct err *err)
     const struct trace_site *site = &x->scene.trace.site;
     if (!f->policy.queues_trace)
         return 0;
-    if (!site->nqueues)
+    if (!site->nqueues && f->policy.quotas != QUOTAS_BORROW) /* a borrower may have all */
         fprintf(stderr,
                 "warning: the trace says of no queue what it is guaranteed: policy %s keeps no "
                 "quotas\n",
