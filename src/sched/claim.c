@@ -326,15 +326,23 @@ void claim_reshape(struct sched *s, uint32_t id, uint32_t shape)
         tally_claim(s, shape, c->use.node, 1);
 }
 
-/* A run of the gang ends: what it attained, and what of it is saved. */
+/* A run of the gang ends: what it attained, and what of it is saved. Other gangs of the job may
+ * wait, ordered by just that. */
 static void run_ends(struct sched *s, const struct claim *c)
 {
     if (c->phase != CLAIM_RUNNING || c->gang == NONE || c->slot != 0)
         return;
-    struct job *j = &s->jobs.at[s->gangs.at[c->gang].job];
+    uint32_t job = s->gangs.at[c->gang].job;
+    struct job *j = &s->jobs.at[job];
+    bool orders = j->ngangs > 1 && (s->policy.order == ORDER_REMAINING ||
+                                    s->policy.order == ORDER_ATTAINED);
+    if (orders)
+        job_lift(s, job, true);
     j->attained_us += s->at - c->since;
     if (j->saved_at > c->since)
         j->progress_us += j->saved_at - c->since;
+    if (orders)
+        job_lift(s, job, false);
 }
 
 void claim_choose(struct sched *s, uint32_t id, uint8_t alt)

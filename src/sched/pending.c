@@ -445,6 +445,25 @@ void gang_unpend(struct sched *s, uint32_t gang)
     demand(s, gang, -1);
 }
 
+/* Out of the heaps while what the policy orders its gangs by changes, and back: what they
+ * were told stays. */
+void job_lift(struct sched *s, uint32_t job, bool lift)
+{
+    const struct job *j = &s->jobs.at[job];
+    for (uint32_t i = 0; i < j->ngangs; i++) {
+        uint32_t gang = j->gangs ? j->gangs[i] : j->one_gang;
+        uint32_t lane = s->gangs.at[gang].lane;
+        if (lane == NONE)
+            continue;
+        lane_leave(s, lane);
+        if (lift)
+            lane_remove(s, &s->lanes.at[lane], gang);
+        else
+            lane_push(s, &s->lanes.at[lane], gang);
+        lane_touch(s, lane);
+    }
+}
+
 static void lane_wake(struct sched *s, uint32_t lane)
 {
     s->lanes.at[lane].dry = false;

@@ -581,6 +581,7 @@ void lanes_wake(struct sched *s, uint32_t node);   /* room was freed there; NONE
 void lanes_wake_constrained(struct sched *s);
 void lanes_wake_owed(struct sched *s);             /* those whose head has a right */
 void lane_right(struct sched *s, uint32_t gang, bool right);
+void job_lift(struct sched *s, uint32_t job, bool lift); /* while its place in the order changes */
 void lanes_wake_quota(struct sched *s);            /* those that a quota refused */
 uint32_t lane_next(const struct sched *s);         /* the next to try; NONE: none */
 void lanes_rebuild(struct sched *s);               /* the policy changed */
