@@ -167,6 +167,10 @@ static inline bool node_is_usable(const struct node *n)
     return n->state == NODE_UP &&
            !(n->gone | n->cordoned | n->overcommitted | n->unsynced);
 }
+static inline bool node_is_sound(const struct node *n) /* usable, or only overcommitted */
+{
+    return n->state == NODE_UP && !(n->gone | n->cordoned | n->unsynced);
+}
 static inline uint64_t node_devs(const struct node *n) /* one bit for each device */
 {
     return n->ndevices >= 64 ? ~UINT64_C(0) : (UINT64_C(1) << n->ndevices) - 1;

@@ -399,8 +399,7 @@ bool claim_may_stay(const struct sched *s, const struct claim *c)
     if (c->use.node == NODE_NONE || !c->taken)
         return false;
     const struct node *n = &s->cluster->nodes[c->use.node];
-    bool sound = n->state == NODE_UP && !n->gone && !n->cordoned && !n->unsynced;
-    return sound && (c->use.mode == GPU_NONE || !(c->use.devs & ~n->healthy));
+    return node_is_sound(n) && (c->use.mode == GPU_NONE || !(c->use.devs & ~n->healthy));
 }
 
 void claim_replan(struct sched *s, uint32_t id)

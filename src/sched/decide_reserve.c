@@ -488,7 +488,7 @@ static bool is_spoiled(struct sched *s, uint32_t gang)
         if (u->node == NODE_NONE)
             return true;
         const struct node *n = &s->cluster->nodes[u->node];
-        if (!node_is_usable(n) || u->devs & ~n->healthy)
+        if (!node_is_sound(n) || u->devs & ~n->healthy)
             return true;
     }
     return false;

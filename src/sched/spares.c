@@ -46,11 +46,6 @@ static void spare_drop(struct sched *s, uint32_t node)
     s->spares_check = true;
 }
 
-static bool is_sound(const struct node *n)
-{
-    return n->state == NODE_UP && !n->gone && !n->cordoned && !n->unsynced;
-}
-
 static bool is_anothers(const struct sched *s, uint32_t node)
 {
     for (uint32_t i = node_first_claim(s, node); i != NONE; i = s->claims.at[i].next)
@@ -77,7 +72,7 @@ void spares_settle(struct sched *s, uint32_t node)
 {
     spares_lift(s, node);
     struct spare *sp = &s->spares.at[spare_at(s, node)];
-    if (!is_sound(&s->cluster->nodes[node]) || is_anothers(s, node))
+    if (!node_is_sound(&s->cluster->nodes[node]) || is_anothers(s, node))
         spare_drop(s, node);
     else
         guard_take(s, sp);
