@@ -196,10 +196,11 @@ static int launch(struct audit *a, const struct record *r)
                          (long long)r->launch.launch_by);
     a->launch_id = r->launch.launch;
     bool first = g->waits || g->behind;
+    bool repairs = g->short_ || g->mends; /* it is served before what is promised */
     for (uint32_t i = 0; i < n && !rc;
          i++) { /* a slot twice shows as a slot with a task */
         rc = seat_check(a, g, &r->launch.gang, &seats[i], true);
-        if (!rc)
+        if (!rc && !repairs)
             rc = keeps_allow(a, g, &seats[i]);
         if (!rc)
             seat_fold(a, g, &seats[i], BP_ISSUED, r->launch.launch);

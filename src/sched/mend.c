@@ -131,7 +131,7 @@ static bool slot_may_have(struct sched *s, uint32_t gang, uint32_t slot)
 struct mending {
     struct attempt at;
     uint32_t full_leaf, full_domain; /* where the last one found no room */
-    bool repairs;                    /* it may use spares, and what reservations keep */
+    bool repairs;                    /* for one below its minimum: what reservations keep too */
     bool growing;                    /* for more members than it needs */
     bool over;                       /* what reservations keep is given back for the search */
 };
@@ -252,7 +252,7 @@ static bool open_fill(struct mending *m, const struct asker *a, uint32_t d, uint
 }
 
 /* An empty spare first, then what anybody may use, then a spare that is lent; what
- * reservations keep comes last. */
+ * reservations keep comes last, and only to a gang that is below its minimum. */
 static bool fill_for(struct mending *m, uint32_t slot, const struct asker *a, uint32_t d,
                      uint32_t node)
 {
@@ -265,7 +265,7 @@ static bool fill_for(struct mending *m, uint32_t slot, const struct asker *a, ui
         return true;
     if (repairs && s->spares.n && spare_fill(m, slot, a, d, node, true))
         return true;
-    if (!repairs || m->over || !s->reserves.n)
+    if (!m->repairs || m->growing || m->over || !s->reserves.n)
         return false;
     m->over = true;
     reserves_lift(s, true);

@@ -102,7 +102,7 @@ static void guard_take(struct sched *s, uint32_t claim)
     const struct node *n = &s->cluster->nodes[c->use.node];
     struct use *g = guard_of(s, claim);
     uint64_t devs = c->use.mode == GPU_WHOLE ? c->use.devs & n->whole_free : 0;
-    if ((!devs && claim_is_reserved(s, c)) || !node_is_usable(n))
+    if ((!devs && claim_is_reserved(s, c)) || !node_is_sound(n))
         return;
     *g = (struct use){.node = c->use.node, .mode = devs ? GPU_WHOLE : GPU_NONE,
                       .gpu_milli = devs ? 1000 : 0, .devs = devs,
