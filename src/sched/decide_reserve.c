@@ -284,7 +284,7 @@ static uint64_t devices_then(struct sched *s, uint32_t gang, uint32_t node, int6
             continue;
         if (claim_is_reserved(s, c)) {
             int64_t from = reserve_of(s, c->gang)->start;
-            int64_t until = timeline_end(from, gang_duration(s, c->gang, &soft));
+            int64_t until = timeline_end(from, gang_booked_for(s, c->gang));
             if (from < end && until > start)
                 devs &= ~c->use.devs;
             continue;
@@ -360,15 +360,12 @@ static bool plan_seats(struct sched *s, uint32_t gang, struct plan *pl)
 /* The earliest start not after `latest`; false: none, or one that cannot be seated. */
 static bool plan_make(struct sched *s, uint32_t gang, int64_t latest, struct plan *pl)
 {
-    bool soft;
     uint32_t shape = NONE;
     struct timeline *t = future_ready(s);
     ask_tasks(s, gang, &pl->ask, &shape);
     if (pl->ask.ntasks == 0)
         return false;
-    pl->ask.duration_us = gang_duration(s, gang, &soft);
-    if (pl->ask.duration_us <= 0)
-        pl->ask.duration_us = TIMELINE_FOREVER;
+    pl->ask.duration_us = gang_booked_for(s, gang);
     pl->ask.not_before = s->at;
     pl->ask.not_after = latest;
     ask_domains(s, gang, pl);

@@ -29,6 +29,13 @@ int64_t gang_duration(const struct sched *s, uint32_t gang, bool *soft)
     return expected ? expected : TIMELINE_FOREVER;
 }
 
+int64_t gang_booked_for(const struct sched *s, uint32_t gang)
+{
+    bool soft;
+    int64_t us = gang_duration(s, gang, &soft);
+    return soft || us <= 0 ? TIMELINE_FOREVER : us;
+}
+
 /* Who outlives what we know is taken to last twice as long, again and again: so the answer
  * depends on now alone, not on when it was asked before. */
 static int64_t outlive(int64_t from, int64_t length, int64_t now, bool *soft)
@@ -90,7 +97,7 @@ static void book(struct sched *s, struct future *f, uint32_t claim)
         if (!r)
             return; /* being made */
         b.from = r->start;
-        b.until = outlive(r->start, gang_duration(s, c->gang, &soft), s->at, &soft);
+        b.until = outlive(r->start, gang_booked_for(s, c->gang), s->at, &soft);
     } else {
         b.until = claim_until(s, c, &soft);
     }

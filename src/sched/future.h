@@ -26,6 +26,9 @@ void future_node(struct sched *s, uint32_t node);   /* its state or devices chan
 int64_t claim_until(const struct sched *s, const struct claim *c, bool *soft);
 /* How long a gang holds its room if it starts now: its limit and the margin, else what is
  * expected of it (soft), else TIMELINE_FOREVER. */
+/* ... and how long its reservation is booked for: without a limit for ever, since a promise to
+ * somebody behind it would stand on nothing. */
+int64_t gang_booked_for(const struct sched *s, uint32_t gang);
 int64_t gang_duration(const struct sched *s, uint32_t gang, bool *soft);
 
 #endif
