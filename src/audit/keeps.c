@@ -112,13 +112,15 @@ int keeps_allow(struct audit *a, const struct bgang *g, const struct seat *seat)
 {
     uint32_t slot = book_slot(g, seat->slot);
     const struct bclaim *c = slot == UINT32_MAX ? NULL : g->slots[slot].claim;
-    if (c && c->taken && c->need.devs == seat->devs &&
+    bool has = keep_of(a, g) != NULL;
+    if (c && c->phase == BP_PLANNED && c->need.devs == seat->devs &&
         c->node == book_node(a, seat->node))
         return 0; /* it has them already: what is kept lies over it */
     for (uint32_t i = 0; i < a->keeps.n; i++) {
         const struct bkeep *k = &a->keeps.at[i];
         int64_t end = needs_until(g->job, a->at);
-        if (is_of(k, g) || end <= k->start)
+        bool both = has && !k->by; /* a forecast beside a forecast: whoever can starts */
+        if (is_of(k, g) || end <= k->start || both)
             continue;
         for (uint32_t s = 0; s < k->seats.n; s++)
             if (k->seats.at[s].devs & seat->devs &&

@@ -211,17 +211,21 @@ static void node_causes(const struct audit *a, const struct bnode *n, int64_t pu
         if (n->dev[i].state == DEVICE_OK && n->dev[i].modes & DEVICE_WHOLE &&
             !(r.dev[i].wholes + r.dev[i].shares + r.dev[i].cuts))
             held += 1000, healthy -= 1000;
-    uint64_t kept = !n->spare && bnode_usable(n) ? keeps_devices(a, n) : 0;
+    uint64_t kept = !n->spare && bnode_usable(n) ? keeps_devices(a, n) : 0, plan = 0;
     for (uint32_t i = 0; bnode_usable(n) && i < n->claims.n; i++) {
         const struct bclaim *c = n->claims.at[i];
         if (c->phase == BP_PLANNED && !c->taken && c->need.mode == GPU_WHOLE && c->gang &&
             c->gang->waits)
-            kept |= c->need.devs; /* a plan's, beside victims that still end */
+            plan |= c->need.devs; /* a plan's, beside victims that still end */
     }
-    for (uint32_t i = 0; kept && i < n->ndev; i++)
-        if (kept >> i & 1 && n->dev[i].state == DEVICE_OK && n->dev[i].modes & DEVICE_WHOLE &&
-            !(r.dev[i].wholes + r.dev[i].shares + r.dev[i].cuts))
-            held += 1000, healthy -= 1000;
+    for (uint32_t i = 0; (kept | plan) && i < n->ndev; i++) {
+        bool used = r.dev[i].shares + r.dev[i].cuts;
+        bool is = (used ? kept : kept | plan) >> i & 1 && n->dev[i].state == DEVICE_OK &&
+                  n->dev[i].modes & DEVICE_WHOLE && !r.dev[i].wholes;
+        int64_t rest = is ? 1000 - (int64_t)r.dev[i].milli : 0;
+        if (rest > 0)
+            held += rest, healthy -= rest;
+    }
     put[LEDGER_USEFUL] = part(useful, &left);
     put[LEDGER_STARTING] = part(starting, &left);
     put[LEDGER_SAVING] = part(saving, &left);

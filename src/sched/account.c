@@ -153,10 +153,10 @@ void account_whole(struct sched *s, uint32_t gang)
     g->half = false;
 }
 
-/* Free devices that a reservation keeps. */
+/* What a reservation keeps of devices. */
 void account_guard(struct sched *s, const struct use *u, int sign)
 {
-    account_put(s, u->node, 3, sign * 1000 * (int64_t)__builtin_popcountll(u->devs));
+    account_put(s, u->node, 3, sign * (int64_t)u->gpu_milli * __builtin_popcountll(u->devs));
 }
 
 void account_phase(struct sched *s, struct claim *c, uint8_t phase)

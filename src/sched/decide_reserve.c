@@ -55,11 +55,22 @@ static const struct kept *kept_by(struct sched *s, const struct reservation *r)
     return k;
 }
 
+static void rest_lift(struct sched *s, const struct rest *r, bool lift)
+{
+    if (lift)
+        cluster_give(s->cluster, &r->use);
+    else
+        cluster_take(s->cluster, &r->use);
+}
+
 static void gang_lift(struct sched *s, uint32_t gang, bool lift)
 {
     const struct kept *k = kept_by(s, reserve_of(s, gang));
     for (uint32_t i = 0; i < k->claims.n; i++)
         claim_lift(s, k->claims.at[lift ? i : k->claims.n - 1 - i], lift);
+    for (uint32_t i = 0; i < s->rests.n; i++)
+        if (s->claims.at[s->rests.at[i].claim].gang == gang)
+            rest_lift(s, &s->rests.at[i], lift);
 }
 
 void reserves_lift(struct sched *s, bool lift)
@@ -105,6 +116,12 @@ static void node_lift(struct sched *s, uint32_t node, int64_t end, bool lift)
         const struct claim *c = &s->claims.at[i];
         if (claim_is_reserved(s, c) && reserve_of(s, c->gang)->start >= end)
             claim_lift(s, i, lift);
+    }
+    for (uint32_t i = 0; i < s->rests.n; i++) {
+        const struct claim *c = &s->claims.at[s->rests.at[i].claim];
+        if (c->use.node == node && claim_is_reserved(s, c) &&
+            reserve_of(s, c->gang)->start >= end)
+            rest_lift(s, &s->rests.at[i], lift);
     }
 }
 

@@ -131,7 +131,8 @@ static bool slot_may_have(struct sched *s, uint32_t gang, uint32_t slot)
 struct mending {
     struct attempt at;
     uint32_t full_leaf, full_domain; /* where the last one found no room */
-    bool repairs;                    /* for one below its minimum: what reservations keep too */
+    bool repairs;                    /* it lost somebody: it may use spares */
+    bool below;                      /* its minimum: what reservations keep, too */
     bool growing;                    /* for more members than it needs */
     bool over;                       /* what reservations keep is given back for the search */
 };
@@ -265,7 +266,7 @@ static bool fill_for(struct mending *m, uint32_t slot, const struct asker *a, ui
         return true;
     if (repairs && s->spares.n && spare_fill(m, slot, a, d, node, true))
         return true;
-    if (!m->repairs || m->growing || m->over || !s->reserves.n)
+    if (!m->below || m->over || !s->reserves.n)
         return false;
     m->over = true;
     reserves_lift(s, true);
@@ -308,6 +309,7 @@ static void mend_begin(struct sched *s, uint32_t gang, bool growing, struct mend
                           .full_leaf = NONE, .full_domain = NONE};
     m->at.root = &m->at.tree->roots[g->root];
     m->repairs = g->phase == GANG_BROKEN || g->mends;
+    m->below = !growing && (g->mends || (m->repairs && gang_lacks(s, gang)));
     m->growing = growing;
     vec_clear(&sc->plan);
     vec_clear(&sc->lifted);

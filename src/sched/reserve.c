@@ -42,8 +42,22 @@ static void changed(struct sched *s, uint32_t gang)
         r->version = ++s->reserve_version;
 }
 
+/* What it keeps of partly used devices. */
+static void rests_give(struct sched *s, uint32_t node)
+{
+    for (uint32_t i = s->rests.n; i-- > 0;) {
+        struct use u = s->rests.at[i].use;
+        if (u.node != node)
+            continue;
+        s->rests.at[i] = s->rests.at[--s->rests.n];
+        cluster_give(s->cluster, &u);
+        account_guard(s, &u, -1);
+    }
+}
+
 void reserve_lift_node(struct sched *s, uint32_t node)
 {
+    rests_give(s, node);
     for (uint32_t i = node_first_claim(s, node); i != NONE; i = s->claims.at[i].next) {
         struct claim *c = &s->claims.at[i];
         if (!claim_is_reserved(s, c) && !claim_waits(s, c))
@@ -94,6 +108,29 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b < 0 ? 0 : b;
 }
 
+/* Devices that somebody uses a part of: all that is left, lest others join and stay. */
+static void rests_take(struct sched *s, uint32_t claim)
+{
+    const struct use *u = &s->claims.at[claim].use;
+    const struct node *n = &s->cluster->nodes[u->node];
+    uint64_t devs = u->devs & n->healthy & ~n->whole_free;
+    for (uint64_t m = devs; m; m &= m - 1) {
+        const struct device *d = &s->cluster->devices[n->device0 + (uint32_t)__builtin_ctzll(m)];
+        if (d->wholes || d->free_milli <= 0 || !(d->modes & DEVICE_WHOLE))
+            continue;
+        struct use rest = {.node = u->node, .mode = d->cut ? GPU_MIG : GPU_SHARE, .devs = m & -m,
+                           .gpu_milli = (uint32_t)d->free_milli,
+                           .gpu_mem_bytes = d->mem_free > 0 ? d->mem_free : 0};
+        if (d->cut) {
+            rest.slices = d->slices_free;
+            rest.compute = (uint8_t)(d->compute_free > 0 ? d->compute_free : 0);
+        }
+        cluster_take(s->cluster, &rest);
+        account_guard(s, &rest, 1);
+        vec_push(&s->rests, ((struct rest){.claim = claim, .use = rest}));
+    }
+}
+
 /* As much of the claim's room as is free: whole devices, and CPU and memory beside them; of a
  * plan's claim those alone too. */
 static void guard_take(struct sched *s, uint32_t claim)
@@ -101,8 +138,12 @@ static void guard_take(struct sched *s, uint32_t claim)
     const struct claim *c = &s->claims.at[claim];
     const struct node *n = &s->cluster->nodes[c->use.node];
     struct use *g = guard_of(s, claim);
+    if (!node_is_sound(n))
+        return;
+    if (c->use.mode == GPU_WHOLE && claim_is_reserved(s, c))
+        rests_take(s, claim);
     uint64_t devs = c->use.mode == GPU_WHOLE ? c->use.devs & n->whole_free : 0;
-    if ((!devs && claim_is_reserved(s, c)) || !node_is_sound(n))
+    if (!devs && claim_is_reserved(s, c))
         return;
     *g = (struct use){.node = c->use.node, .mode = devs ? GPU_WHOLE : GPU_NONE,
                       .gpu_milli = devs ? 1000 : 0, .devs = devs,

@@ -66,6 +66,7 @@ void sched_destroy(struct sched *s)
     runners_destroy(s->scratch_runners);
     vec_done(&s->reserves);
     vec_done(&s->guards);
+    vec_done(&s->rests);
     vec_done(&s->reserved_at);
     vec_done(&s->reserve_at);
     vec_done(&s->spares);

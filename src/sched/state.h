@@ -241,6 +241,11 @@ struct spare {
     struct use guard; /* what of it is free, and taken; node NODE_NONE: nothing */
 };
 
+struct rest { /* of a partly used device, kept for a claim of a reservation */
+    uint32_t claim;
+    struct use use;
+};
+
 struct sched {
     struct words words;
     struct cluster *cluster;
@@ -318,6 +323,7 @@ struct sched {
     bool mix_stale;            /* given, and a type it names may have become known */
     VEC(struct reservation) reserves; /* in the order they were made */
     VEC(struct use) guards;    /* by claim: what of a reservation's room is free and kept */
+    VEC(struct rest) rests;    /* ... and of devices that others use a part of */
     VEC(uint16_t) reserved_at; /* by node: claims of reservations on it */
     VEC(uint32_t) reserve_at;  /* scratch, by gang: its reservation stands there or before */
     int64_t improve_at;        /* when reservations are looked at again */
