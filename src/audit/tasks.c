@@ -227,7 +227,8 @@ static void ended(struct audit *a, const struct record *r, struct found f)
     c->extra = false; /* it was there: its gang has lost it */
     if (how != ENDED_DONE && g && !stray && g->job->spec.on_loss == LOSS_GANG)
         g->raised = false;
-    if (c->kept && how != ENDED_DONE && how != ENDED_LOST && n && bnode_usable(n) &&
+    bool keeps = c->kept && g && !stray; /* its slot may have been cut meanwhile */
+    if (keeps && how != ENDED_DONE && how != ENDED_LOST && n && bnode_usable(n) &&
         devices_are_ok(n, c)) {
         struct bslot *at = &g->slots[f.slot];
         at->last_launch = c->launch > at->last_launch ? c->launch : at->last_launch;
@@ -236,7 +237,7 @@ static void ended(struct audit *a, const struct record *r, struct found f)
         c->kept = c->asked = c->ours = false;
         c->retry_at = 0;
     } else {
-        if (c->kept)
+        if (keeps)
             bgang_place_lost(a, g);
         book_claim_drop(a, c);
     }
