@@ -344,6 +344,7 @@ int keeps_hold(struct audit *a, struct bgang *g, const struct record *r);
 /* May the gang start now on the seat's devices? */
 int keeps_allow(struct audit *a, const struct bgang *g, const struct seat *seat);
 uint64_t keeps_devices(const struct audit *a, const struct bnode *n);
+bool keeps_for(const struct audit *a, const struct bgang *g); /* is something kept for it? */
 void keeps_drop(struct audit *a, const struct bgang *g);
 void keeps_forget(struct audit *a);
 void keeps_node_gone(struct audit *a, struct str node); /* for good */

@@ -30,6 +30,11 @@ static struct bkeep *keep_of(const struct audit *a, const struct bgang *g)
     return NULL;
 }
 
+bool keeps_for(const struct audit *a, const struct bgang *g)
+{
+    return keep_of(a, g) != NULL;
+}
+
 static void touch_all(struct audit *a, const struct bkeep *k)
 {
     for (uint32_t i = 0; i < k->seats.n; i++) {

@@ -244,12 +244,27 @@ void told_node(struct audit *a, const struct record *r)
     }
 }
 
+/* Another place in the order: what was kept for its gangs is planned anew. */
+static void job_moves(struct audit *a, struct bjob *j, const struct job_spec *spec)
+{
+    bool moves = j->spec.priority != spec->priority || j->spec.queue != spec->queue ||
+                 j->spec.expected_us != spec->expected_us;
+    j->spec.priority = spec->priority;
+    j->spec.queue = spec->queue;
+    j->spec.expected_us = spec->expected_us;
+    j->spec.time_limit_us = spec->time_limit_us;
+    for (uint32_t i = 0; moves && i < j->ngangs; i++)
+        if (keeps_for(a, &j->gangs[i]))
+            bgang_wait(a, &j->gangs[i]);
+}
+
 static void job_set(struct audit *a, const struct job_spec *spec)
 {
     struct bjob *j = book_job(a, spec->name);
     if (j) { /* the same job again; but for its counts, nothing that may change is
                 checked */
         j->seen = true;
+        job_moves(a, j, spec);
         told_counts(a, j, spec);
         return;
     }

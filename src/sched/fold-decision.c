@@ -307,6 +307,7 @@ void fold_decision(struct sched *s, const struct record *r)
         if (r->cordon.on && r->why.code == WHY_FAULT)
             faults_blame(s, id);
         account_node(s, id);
+        reserve_fact(s, id);
         spares_fact(s, id);
         lanes_wake(s, id);
         return;

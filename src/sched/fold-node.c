@@ -87,6 +87,7 @@ static void fold_node_set(struct sched *s, const struct node_desc *d)
     tally_all(s, node, 1);
     node_mark_seen(s, node);
     capacity_changed(s, node);
+    reserve_fact(s, node);
     spares_fact(s, node);
     if (fresh)
         claims_join_node(s, node);
@@ -186,6 +187,7 @@ void fold_node(struct sched *s, const struct record *r)
         }
         cluster_device_state(s->cluster, node, r->device_set.device, r->device_set.state);
         account_node(s, node);
+        reserve_fact(s, node);
         spares_fact(s, node);
         s->free_epoch++;
         lanes_wake(s, node);

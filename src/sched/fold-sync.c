@@ -119,6 +119,7 @@ static void synced_world(struct sched *s, uint32_t caps)
         else if (s->cluster->nodes[i].unsynced) { /* the world has named it: as a fresh start */
             cluster_node_unsynced(s->cluster, i, false);
             account_node(s, i);
+            reserve_fact(s, i);
             spares_fact(s, i);
         }
     for (uint32_t i = 0; i < s->jobs.n && !(caps & CAP_MAKE); i++)
@@ -142,6 +143,7 @@ static void synced(struct sched *s, uint32_t node, uint32_t caps)
     }
     cluster_node_unsynced(s->cluster, node, false);
     account_node(s, node);
+    reserve_fact(s, node);
     spares_fact(s, node);
     s->free_epoch++;
     lanes_wake(s, node);

@@ -251,6 +251,7 @@ static void act_ended(struct sched *s, const struct record *r, uint32_t claim)
     if (how == ENDED_LOST && node != NODE_NONE) {
         cluster_node_unsynced(s->cluster, node, true);
         account_node(s, node);
+        reserve_fact(s, node);
         spares_fact(s, node);
     }
     if (gang == NONE || stray)

@@ -190,6 +190,14 @@ void reserve_settle_node(struct sched *s, uint32_t node)
     }
 }
 
+void reserve_fact(struct sched *s, uint32_t node)
+{
+    if (!node_is_reserved(s, node))
+        return;
+    reserve_lift_node(s, node);
+    reserve_settle_node(s, node);
+}
+
 void reserve_border(struct sched *s)
 {
     s->reserve_now.check = s->reserve_check;

@@ -527,6 +527,7 @@ void reserve_border(struct sched *s);                /* what the coming pass has
 void reserve_drop(struct sched *s, uint32_t gang); /* its claims go; it is in no lane then */
 /* Around a change of what is taken on the node: what reservations keep there is given back,
  * and taken again as far as it is free then. */
+void reserve_fact(struct sched *s, uint32_t node); /* its state or devices changed */
 void reserve_restore(struct sched *s); /* after a load: guards anew */
 void reserve_forget(struct sched *s); /* all go back to their lanes */
 void reserve_count(struct sched *s, uint32_t node, int by);
