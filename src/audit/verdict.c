@@ -106,6 +106,18 @@ static int ranks_check(struct audit *a, const struct bgang *g,
     return 0;
 }
 
+/* Without devices that no seat is on: the world may have put a task where a plan waits. */
+static void room_of_seats(const struct bnode *node, const struct seat *seats, uint32_t n,
+                          struct room *r)
+{
+    uint64_t devs = 0;
+    for (uint32_t i = 0; i < n; i++)
+        devs |= str_eq(seats[i].node, node->name) ? seats[i].devs : 0;
+    for (uint32_t d = 0; d < node->ndev; d++)
+        if (!(devs >> d & 1))
+            memset(&r->dev[d], 0, sizeof r->dev[d]);
+}
+
 /* The room of each seat's node, summed with the decision on the books (invariant 1). */
 static int rooms_check(struct audit *a, const struct gang_ref *ref,
                        const struct seat *seats, uint32_t n)
@@ -122,6 +134,7 @@ static int rooms_check(struct audit *a, const struct gang_ref *ref,
         const char *why = room_excess(node, &r, text);
         if (!why) {
             room_sum(node, ROOM_KEPT, &r);
+            room_of_seats(node, seats, n, &r);
             why = room_excess(node, &r, text);
         }
         if (!why)
