@@ -103,7 +103,7 @@ struct broot {
 struct bjob {
     struct arena mem;
     struct job_spec spec; /* deep copy in mem */
-    bool held, cancelled, seen;
+    bool held, cancelled, seen, overridden;
     uint32_t nroots, ngangs, gangs_left;
     struct broot *roots;
     struct bgang *gangs;

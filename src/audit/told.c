@@ -245,6 +245,13 @@ void told_node(struct audit *a, const struct record *r)
 }
 
 /* Another place in the order: what was kept for its gangs is planned anew. */
+static void keeps_renew(struct audit *a, struct bjob *j)
+{
+    for (uint32_t i = 0; i < j->ngangs; i++)
+        if (keeps_for(a, &j->gangs[i]))
+            bgang_wait(a, &j->gangs[i]);
+}
+
 static void job_moves(struct audit *a, struct bjob *j, const struct job_spec *spec)
 {
     bool moves = j->spec.priority != spec->priority || j->spec.queue != spec->queue ||
@@ -253,9 +260,8 @@ static void job_moves(struct audit *a, struct bjob *j, const struct job_spec *sp
     j->spec.queue = spec->queue;
     j->spec.expected_us = spec->expected_us;
     j->spec.time_limit_us = spec->time_limit_us;
-    for (uint32_t i = 0; moves && i < j->ngangs; i++)
-        if (keeps_for(a, &j->gangs[i]))
-            bgang_wait(a, &j->gangs[i]);
+    if (moves)
+        keeps_renew(a, j);
 }
 
 static void job_set(struct audit *a, const struct job_spec *spec)
@@ -285,6 +291,10 @@ static void job_do(struct audit *a, const struct record *r)
     if (r->job_do.verb == JOB_CANCEL) {
         bjob_stop(a, j);
         return;
+    }
+    if (r->job_do.verb == JOB_OVERRIDE && !j->overridden) {
+        j->overridden = true;
+        keeps_renew(a, j);
     }
     if (r->job_do.verb != JOB_HOLD && r->job_do.verb != JOB_RELEASE)
         return;
