@@ -596,6 +596,8 @@ static void hostile_step(struct prop *p, struct records *out)
     int kind = kinds[below(p, PROP_KINDS)], phase = phases[below(p, 12)];
     if (phase == 5 && chance(p, 300))
         kind = EV_TASK_OFFERED; /* which finds a stray only by its name */
+    if (phase == 1 && p->guest && chance(p, 400))
+        kind = EV_TASK_OFFERED; /* another pod for a place that is only planned */
     bool named = phase == 5 && kind == EV_TASK_OFFERED;
     struct prop_task *t =
         phase || chance(p, 500) ? aim(p, out, phase, named) : stranger(p);
