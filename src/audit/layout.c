@@ -230,8 +230,12 @@ static int slot_check(struct audit *a, struct bgang *g, uint32_t slot)
 static int counts_check(struct audit *a, const struct bgang *g)
 {
     bool more = false;
+    uint64_t newest = 1;
     for (uint32_t i = 0; i < g->nslots; i++)
         more |= g->slots[i].claim && g->slots[i].claim->fresh;
+    for (uint32_t i = 0; i < g->nslots; i++)
+        if (g->slots[i].claim && g->slots[i].claim->launch > newest)
+            newest = g->slots[i].claim->launch;
     if (more && g->raised && bgang_lacks(g))
         return audit_bad(a,
                          "protocol: " STR_FMT
@@ -243,7 +247,10 @@ static int counts_check(struct audit *a, const struct bgang *g)
             uint32_t n = 0, old = 0;
             for (uint32_t k = 0; k < l->per_copy; k++) {
                 const struct bslot *s = &g->slots[l->slot0 + copy * l->per_copy + k];
-                bool there = s->claim && s->claim->phase != BP_ENDING;
+                /* who was launched in this pass counts, though it was stopped since */
+                bool there =
+                    s->claim &&
+                    (s->claim->phase != BP_ENDING || s->claim->launch == newest);
                 n += s->done || there;
                 old += s->done || (there && !s->claim->fresh);
             }
