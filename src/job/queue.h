@@ -52,7 +52,6 @@ struct queue_spec {
     uint32_t nchildren;
     uint32_t weight; /* of what is shared beyond guarantees; 0: nothing beyond, but loans */
     uint8_t authority;           /* enum queue_authority */
-    uint32_t evictions_per_hour; /* of its jobs; UINT32_MAX: no limit */
     int64_t value_most_milli_h;  /* a job's stated value counts up to this; 0: not at all */
     struct queue_amounts amounts;
 };

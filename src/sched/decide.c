@@ -281,6 +281,7 @@ void pass_let_go(struct pass *p, uint32_t gang, uint16_t code)
     r->hold.plan = s->plan_n + 1;
     r->hold.gang = gang_ref_of(s, gang);
     r->hold.until = s->at;
+    r->hold.what = s->gangs.at[gang].reserved ? HOLD_RESERVE : HOLD_STAGE;
     r->why = (struct why){.code = code, .need = s->gangs.at[gang].target,
                           .have = s->gangs.at[gang].planned};
     pass_emit(p);

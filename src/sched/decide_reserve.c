@@ -391,17 +391,6 @@ static bool plan_make(struct sched *s, uint32_t gang, int64_t latest, struct pla
            pl->found.start < TIMELINE_FOREVER && plan_seats(s, gang, pl);
 }
 
-static void let_go(struct pass *p, uint32_t gang, uint16_t code)
-{
-    struct record *r = pass_add(p, DE_HOLD);
-    r->hold.plan = p->s->plan_n + 1;
-    r->hold.gang = gang_ref_of(p->s, gang);
-    r->hold.until = p->s->at;
-    r->hold.what = HOLD_RESERVE;
-    r->why = (struct why){.code = code};
-    pass_emit(p);
-}
-
 static void keep(struct pass *p, uint32_t gang, const struct plan *pl)
 {
     struct sched *s = p->s;
@@ -518,10 +507,10 @@ static void plan_again(struct pass *p, uint32_t gang, uint16_t code, int64_t lat
     ok = ok && !(firm && pl.soft); /* a promise is not given up for a forecast */
     future_gang(p->s, gang, true);
     if (ok) {
-        let_go(p, gang, code);
+        pass_let_go(p, gang, code);
         keep(p, gang, &pl);
     } else if (latest == INT64_MAX - 1) {
-        let_go(p, gang, code); /* it goes back to its lane */
+        pass_let_go(p, gang, code); /* it goes back to its lane */
     }
     plan_done(&pl);
 }
@@ -530,7 +519,7 @@ static void plan_again(struct pass *p, uint32_t gang, uint16_t code, int64_t lat
 static void weigh_again(struct pass *p, uint32_t gang)
 {
     struct why why = {0};
-    let_go(p, gang, WHY_LATE);
+    pass_let_go(p, gang, WHY_LATE);
     if (!quota_allows(p->s, gang, &why) || pass_reclaim(p, gang, &why))
         return;
     if (pass_reserve(p, gang) && why.code == WHY_CHEAPER)

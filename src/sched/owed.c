@@ -343,11 +343,11 @@ static bool leaves_refresh(struct sched *s)
 {
     struct owed *o = &s->owed;
     struct rights_pool pool = owed_pool(s);
-    bool moved = entitle_run(&o->e), again = false;
+    bool again = false;
+    entitle_run(&o->e);
     for (uint32_t i = 0; i < o->e.changed.n; i++)
         if (o->e.changed.at[i] < o->leaves.n)
             o->leaves.at[o->e.changed.at[i]].stale = true;
-    (void)moved;
     vec_clear(&o->e.changed);
     for (uint32_t l = 0; l < o->leaves.n; l++) {
         struct owed_leaf *leaf = &o->leaves.at[l];

@@ -114,6 +114,11 @@ struct asker asker_for(struct attempt *at, const struct tree_leaf *l, uint32_t c
 uint32_t search_domain(struct sched *s, const struct shape *sh, uint32_t domain);
 uint32_t level_depth(const struct sched *s, word_t level); /* UINT32_MAX: none, unknown */
 bool under(const struct tree *t, uint16_t g, uint16_t top); /* g is top, or below it */
+/* What a task of the leaf's next copy asks. */
+struct asker asker_of(struct attempt *at, const struct tree_leaf *l);
+bool has_alts(const struct attempt *at, const struct tree_leaf *l); /* ways to ask for GPUs */
+/* refusal.c: what the failed attempt lacked. */
+void explain_refusal(struct attempt *at, struct why *why);
 /* Give everything back but keep the picks. */
 void attempt_close(struct sched *s);
 

@@ -109,7 +109,6 @@ static const struct key {
     {"patience", KEY_TIME, offsetof(struct policy, patience_us), NULL, 0, 365 * US_PER_DAY},
     {"turn_max", KEY_TIME, offsetof(struct policy, turn_max_us), NULL, US_PER_S,
      365 * US_PER_DAY},
-    {"ghost", KEY_TIME, offsetof(struct policy, ghost_us), NULL, 0, US_PER_DAY},
     {"protect", KEY_TIME, offsetof(struct policy, protect_us), NULL, 0, 365 * US_PER_DAY},
     {"evictions_per_hour", KEY_COUNT, offsetof(struct policy, evictions_per_hour), NULL, 0,
      UINT32_MAX},
@@ -147,7 +146,6 @@ void policy_init(struct policy *p)
     p->evictions_per_hour = UINT32_MAX;
     p->patience_us = US_PER_DAY;
     p->turn_max_us = US_PER_DAY;
-    p->ghost_us = 10 * US_PER_MIN;
     p->protect_us = 10 * US_PER_MIN;
     p->moves_per_job = 1;
 }

@@ -97,7 +97,7 @@ struct policy {
     uint32_t moves_per_hour, moves_per_job;
     int64_t improve_every_us;
     int64_t reserve_after_us; /* who waited so long goes first, and may have a reservation */
-    int64_t patience_us, turn_max_us, ghost_us, protect_us;
+    int64_t patience_us, turn_max_us, protect_us;
     int64_t usage_half_life_us; /* 0: usage orders nothing */
     uint32_t nspares;
     struct policy_spares spares[POLICY_SPARES_MAX];

@@ -18,7 +18,7 @@
 
 const char *const policy_queue_keys[] = {"guaranteed", "max",       "borrow",
                                          "lend",       "user_max",  "weight",
-                                         "authority",  "value_max", "evictions_per_hour",
+                                         "authority",  "value_max",
                                          "children",   NULL};
 const char *const policy_spares_keys[] = {"level", "nodes", "fault", "lend", NULL};
 
@@ -117,8 +117,6 @@ static int read_queue(struct reading *rd, const struct ynode *n, struct queue_sp
     rc = rc ? rc : read_amounts(rd, ynode_get(n, "lend"), a->lend);
     rc = rc ? rc : read_amounts(rd, ynode_get(n, "user_max"), a->user_max);
     rc = rc ? rc : read_u32(rd, ynode_get(n, "weight"), QUEUE_WEIGHT_MAX, &q->weight);
-    rc = rc ? rc : read_u32(rd, ynode_get(n, "evictions_per_hour"), UINT32_MAX - 1,
-                            &q->evictions_per_hour);
     if (!rc && ynode_get(n, "authority"))
         rc = read_authority(rd, ynode_get(n, "authority"), &q->authority);
     if (!rc && ynode_get(n, "value_max")) {
@@ -131,7 +129,7 @@ static int read_queue(struct reading *rd, const struct ynode *n, struct queue_sp
 static struct queue_spec queue_new(struct str name, uint32_t parent)
 {
     struct queue_spec q = {.name = name, .parent = parent, .weight = 1,
-                           .authority = AUTHORITY_MOVE, .evictions_per_hour = UINT32_MAX,
+                           .authority = AUTHORITY_MOVE,
                            .value_most_milli_h = INT64_MAX};
     int64_t *all = (int64_t *)&q.amounts;
     for (uint32_t i = 0; i < sizeof q.amounts / sizeof *all; i++)

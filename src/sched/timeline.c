@@ -77,16 +77,6 @@ void timeline_advance(struct timeline *t, int64_t now)
     t->now = now;
 }
 
-int64_t timeline_now(const struct timeline *t)
-{
-    return t->now;
-}
-
-uint32_t timeline_nodes(const struct timeline *t)
-{
-    return t->nnodes;
-}
-
 void timeline_found_done(struct timeline_found *found)
 {
     vec_done(&found->seats);

@@ -40,8 +40,6 @@ void timeline_copy(struct timeline *into, const struct timeline *t);
 
 /* Time goes on to `now` (never back); O(1), the rows are trimmed when next touched. */
 void timeline_advance(struct timeline *t, int64_t now);
-int64_t timeline_now(const struct timeline *t);
-uint32_t timeline_nodes(const struct timeline *t);
 /* The node has so many GPUs from now on; bookings stay. */
 void timeline_capacity(struct timeline *t, uint32_t rank, uint32_t gpus);
 

@@ -51,12 +51,12 @@ static void test_values(void)
            p.forecast == FORECAST_LEARNED && p.forecast_quantile == 90,
        "reservations");
     ok(reads("quotas: rights\npreempt: order\nreclaim_within: any\nreclaim_across: lower_priority\n"
-             "patience: 1h\nturn_max: 3h\nghost: 0s\nprotect: 7m\nevictions_per_hour: 0\n"
+             "patience: 1h\nturn_max: 3h\nprotect: 7m\nevictions_per_hour: 0\n"
              "usage_half_life: 7d\nmoves_per_hour: 3\nmoves_per_job: 0\n",
              &a, &p) &&
            p.quotas == QUOTAS_RIGHTS && p.preempt == PREEMPT_ORDER && p.within == WITHIN_ANY &&
            p.across == ACROSS_LOWER_PRIORITY && p.patience_us == US_PER_H &&
-           p.turn_max_us == 3 * US_PER_H && p.ghost_us == 0 && p.protect_us == 7 * US_PER_MIN &&
+           p.turn_max_us == 3 * US_PER_H && p.protect_us == 7 * US_PER_MIN &&
            p.evictions_per_hour == 0 && p.usage_half_life_us == 7 * US_PER_DAY &&
            p.moves_per_hour == 3 && p.moves_per_job == 0,
        "rights, evictions and moves");
@@ -96,7 +96,7 @@ static void test_queues(void)
              "    authority: repair\n"
              "    children:\n"
              "      vision: {guaranteed: {gpu: 128}, borrow: {gpu: 8.5}, lend: {gpu: 0},\n"
-             "               user_max: {gpu: 16}, authority: evict, evictions_per_hour: 4,\n"
+             "               user_max: {gpu: 16}, authority: evict,\n"
              "               value_max: 2.5}\n"
              "      text: {}\n"
              "  rest: {weight: 0}\n",
@@ -116,11 +116,11 @@ static void test_queues(void)
            research->amounts.max[gpu] == 600000 && research->weight == 3,
        "in thousandths and bytes");
     ok(vision->amounts.borrow[gpu] == 8500 && vision->amounts.lend[gpu] == 0 &&
-           vision->amounts.user_max[gpu] == 16000 && vision->evictions_per_hour == 4 &&
+           vision->amounts.user_max[gpu] == 16000 &&
            vision->value_most_milli_h == 2500 && vision->weight == 1 && vision->depth == 2,
        "all that a queue may say");
     ok(vision->amounts.max[gpu] == QUOTA_ABSENT && vision->amounts.guaranteed[cpu] == QUOTA_ABSENT &&
-           text->evictions_per_hour == UINT32_MAX && text->value_most_milli_h == INT64_MAX,
+           text->value_most_milli_h == INT64_MAX,
        "what it does not say is no limit");
     ok(vision->authority == AUTHORITY_EVICT && text->authority == AUTHORITY_REPAIR &&
            rest->authority == AUTHORITY_MOVE,

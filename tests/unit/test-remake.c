@@ -7,9 +7,9 @@
  * with two pauses between them (none at the very end), so it ends at 160 + 190 = 350 s.
  * "c" asks for 8 GPUs on a node and never runs.
  * SPDX-License-Identifier: Apache-2.0 */
+#include "dir.h"
 #include "tap.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <unistd.h>
 
@@ -163,20 +163,6 @@ static void test_again(struct remade *m)
     is_int(starts[2], INT64_MIN, "c has no room there either");
 }
 
-static void empty(const char *dir)
-{
-    DIR *d = opendir(dir);
-    const struct dirent *e;
-    char name[400];
-    while (d && (e = readdir(d)) != NULL) {
-        snprintf(name, sizeof name, "%s/%s", dir, e->d_name);
-        unlink(name);
-    }
-    if (d)
-        closedir(d);
-    rmdir(dir);
-}
-
 int main(void)
 {
     struct remade m;
@@ -191,7 +177,7 @@ int main(void)
     test_record(&m);
     test_again(&m);
     remade_done(&m);
-    empty(path);
+    dir_remove(path);
     is_int(remake(&m, path, &err), -ENOENT, "no journal, no twin");
     words_done(&words);
     return done_testing();

@@ -2,9 +2,9 @@
  * Two nodes of 4 GPUs. "a" takes both from 0 to 100 s and has a limit of 200 s; "b"
  * wants 4 GPUs at 10 s, so it waits for "a"; "c" wants 4 at 20 s. All times below
  * follow from that. SPDX-License-Identifier: Apache-2.0 */
+#include "dir.h"
 #include "tap.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -86,20 +86,6 @@ static void scene_make(void)
 
 static const int64_t runs[JOBS] = {100 * S, 50 * S, 30 * S};
 
-static void empty(const char *dir)
-{
-    DIR *d = opendir(dir);
-    const struct dirent *e;
-    char name[600];
-    while (d && (e = readdir(d)) != NULL) {
-        snprintf(name, sizeof name, "%s/%s", dir, e->d_name);
-        unlink(name);
-    }
-    if (d)
-        closedir(d);
-    rmdir(dir);
-}
-
 static const struct journal_options small = {.segment_bytes = 8192,
                                              .reserve_bytes = 32768,
                                              .snapshot_records = 15};
@@ -129,7 +115,7 @@ static uint64_t play(struct sched *s, struct journal *j, int64_t until)
 static uint64_t record(int64_t until)
 {
     struct journal *j;
-    empty(path);
+    dir_remove(path);
     if (journal_create(&j, path, &small, &err))
         bail("%s", err.text);
     uint64_t digest = play(NULL, j, until);
@@ -221,7 +207,7 @@ static uint64_t copy_journal(const char *build, bool alter)
         buf_done(&frame);
     }
     journal_reader_close(r);
-    empty(copy);
+    dir_remove(copy);
     mkdir(copy, 0777);
     snprintf(name, sizeof name, "%s/journal-00000001.seg", copy);
     FILE *file = fopen(name, "wb");
@@ -331,7 +317,7 @@ static void test_restart(void)
 {
     struct journal *j;
     struct journal_state state;
-    empty(path);
+    dir_remove(path);
     if (journal_create(&j, path, &small, &err))
         bail("%s", err.text);
     play(NULL, j, 60 * S);
@@ -410,7 +396,7 @@ static void test_tight(void)
     char *big = mem_zero(40000);
     getrlimit(RLIMIT_FSIZE, &l);
     signal(SIGXFSZ, SIG_IGN);
-    empty(path);
+    dir_remove(path);
     if (journal_create(&j, path, &o, &err))
         bail("%s", err.text);
     struct rlimit low = {60000, l.rlim_max};
@@ -452,8 +438,8 @@ int main(void)
     test_resim();
     test_restart();
     test_tight();
-    empty(path);
-    empty(copy);
+    dir_remove(path);
+    dir_remove(copy);
     unlink(printed);
     rmdir(root);
     buf_done(&text);
