@@ -173,6 +173,8 @@ static void test_refusals(void)
         {"spares: 3\n", "p.yaml:1:9: spares are a list", -EINVAL},
         {"spares: [{nodes: 1}]\n", "p.yaml:1:10: expected {level: block, nodes: 1}", -EINVAL},
         {"spares: [{level: rack, nodes: 1, loan: true}]\n", "unknown key \"loan\"", -EINVAL},
+        {"spares: [{level: rack, nodes: 1, fault: fan}]\n",
+         "p.yaml:1:41: expected node or device", -EINVAL},
         {"spares: [{level: rack, nodes: -1}]\n", "p.yaml:1:31: ", -ERANGE},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
